@@ -1,0 +1,33 @@
+"""Every way in which dyn_core can fail, by name."""
+
+
+class DynError(Exception):
+    """Base of all errors of dyn_robot; its text is one sentence fit for a user."""
+
+
+class DescriptionError(DynError):
+    """A robot description cannot be used: says the file, the place, what was found and what is allowed."""
+
+
+class UnknownRobotError(DescriptionError):
+    """No robot of that name is shipped, and no file of that name exists."""
+
+
+class InputError(DynError, ValueError):
+    """An argument has the wrong shape or type, or is not finite."""
+
+
+class MissingMotorError(DynError):
+    """Voltages or DAC codes were asked of a robot that describes no motors."""
+
+
+class SingularityError(DynError):
+    """A matrix that had to be inverted is singular at this configuration."""
+
+
+class SimulationError(DynError):
+    """A simulation cannot go on; what was computed so far is kept."""
+
+
+class SaturationWarning(UserWarning):
+    """A torque, voltage or DAC code was limited."""

@@ -1,0 +1,133 @@
+"""The mechanism: a plain record of arrays, the only thing that kernels and descriptions share.
+
+Frames follow Khalil: joint j moves about or along the z axis of its own frame j, which is fixed in body j. At q_j = 0
+that frame stands in its parent's frame at the constant placement (R, p).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+REVOLUTE, PRISMATIC = 0, 1  # Khalil's sigma; fixed joints are merged into their parent by the description
+BASE = -1
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame at a constant pose (R, p) in the frame of a body (BASE: in the base)."""
+
+    name: str
+    body: int
+    R: Floats
+    p: Floats
+
+
+@dataclass(frozen=True)
+class Motors:
+    """One motor, amplifier and DAC channel per joint; every array has shape (n,), NaN where a joint has no motor."""
+
+    gear: Floats
+    """Motor turns per joint turn (rad/rad, or rad/m for a prismatic joint)."""
+    Kt: Floats
+    """Torque constant = back-EMF constant, N m/A = V s/rad, at the motor."""
+    resistance: Floats
+    """Armature resistance, ohm."""
+    current_limit: Floats
+    """A, inf where there is none."""
+    voltage_limit: Floats
+    """V at the motor, inf where there is none."""
+    dac_bits: Ints
+    dac_low: Floats
+    """V at the DAC's output for code 0."""
+    dac_high: Floats
+    """V at the DAC's output for code 2^bits - 1."""
+    dac_gain: Floats
+    """Motor volts per DAC volt (the amplifier)."""
+    dac_sign: Floats
+    """+1, or -1 for an inverting channel."""
+    dac_offset: Floats
+    """V at the DAC's output that makes zero volts at the motor."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A tree of n bodies, each carried by one joint; parents come before their children."""
+
+    name: str
+    description: str
+    joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    parent: Ints
+    """(n,) index of the parent body, BASE for the base."""
+    joint_type: Ints
+    """(n,) REVOLUTE or PRISMATIC."""
+    R: Floats
+    """(n, 3, 3) rotation of joint frame j in its parent's frame at q_j = 0."""
+    p: Floats
+    """(n, 3) origin of joint frame j in its parent's frame at q_j = 0, m."""
+    M: Floats
+    """(n,) masses, kg."""
+    MS: Floats
+    """(n, 3) first moments (mass times centre of mass) in body frame, kg m."""
+    J: Floats
+    """(n, 3, 3) inertia about the body frame's origin, kg m^2."""
+    Ia: Floats
+    """(n,) rotor inertia reflected to the joint, kg m^2 or kg."""
+    Fv: Floats
+    """(n,) viscous friction at the joint, N m s/rad or N s/m."""
+    Fs: Floats
+    """(n,) Coulomb friction at the joint, N m or N."""
+    stiffness: Floats
+    """(n,) joint stiffness K_theta for Cartesian stiffness, N m/rad or N/m, inf where rigid."""
+    position_limits: Floats
+    """(n, 2), inf where there is none."""
+    velocity_limits: Floats
+    effort_limits: Floats
+    active: NDArray[np.bool_]
+    """(n,) whether a joint is driven."""
+    gravity: Floats
+    """(3,) acceleration of gravity in the base frame, m/s^2."""
+    frames: tuple[Frame, ...]
+    """The links' described frames in joint order, further named frames, and "tool" last."""
+    motors: Motors | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joint_names)
+
+    def __post_init__(self) -> None:
+        n = self.n
+        shapes = {
+            "parent": (n,), "joint_type": (n,), "R": (n, 3, 3), "p": (n, 3), "M": (n,), "MS": (n, 3),
+            "J": (n, 3, 3), "Ia": (n,), "Fv": (n,), "Fs": (n,), "stiffness": (n,), "position_limits": (n, 2),
+            "velocity_limits": (n,), "effort_limits": (n,), "active": (n,), "gravity": (3,),
+        }  # fmt: skip
+        for field, shape in shapes.items():
+            found = np.shape(getattr(self, field))
+            if found != shape:
+                raise InputError(f"{self.name}: {field} has shape {found}, expected {shape}")
+        if len(self.body_names) != n:
+            raise InputError(f"{self.name}: {len(self.body_names)} body names for {n} joints")
+        if not all(BASE <= parent < j for j, parent in enumerate(self.parent)):
+            raise InputError(f"{self.name}: a body's parent must come before it (parent = {list(self.parent)})")
+        if self.motors is not None:
+            for motor_field in fields(self.motors):
+                found = np.shape(getattr(self.motors, motor_field.name))
+                if found != (n,):
+                    raise InputError(f"{self.name}: motors.{motor_field.name} has shape {found}, expected {(n,)}")
+
+    def frame(self, name: str) -> Frame:
+        """The frame of that name."""
+        for frame in self.frames:
+            if frame.name == name:
+                return frame
+        raise InputError(f"{self.name} has no frame '{name}'; it has {', '.join(f.name for f in self.frames)}")
