@@ -48,7 +48,7 @@ class Motors:
     dac_low: Floats
     """V at the DAC's output for code 0."""
     dac_high: Floats
-    """V at the DAC's output for code 2^bits - 1."""
+    """V at the DAC's output one step above the top code: a step is (high - low) / 2^bits."""
     dac_gain: Floats
     """Motor volts per DAC volt (the amplifier)."""
     dac_sign: Floats

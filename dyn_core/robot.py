@@ -1,0 +1,320 @@
+"""The public face: a robot, and what can be asked of it."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .actuation import Actuation
+from .batch import run_batch
+from .description import load_mechanism, robot_files, to_urdf
+from .errors import InputError, SaturationWarning, SingularityError, UnknownRobotError
+from .jit import compiled_call
+from .mechanism import BASE, Floats, Mechanism
+from .spatial import skew
+from .stiffness import Stiffness, cartesian_stiffness
+from .tree.aba import aba, aba_batch
+from .tree.kinematics import (
+    all_poses_batch,
+    frame_jacobian,
+    frame_jacobian_batch,
+    frame_pose,
+    frame_pose_batch,
+)
+from .tree.record import OK, SINGULAR, pack
+from .tree.rnea import rnea, rnea_batch
+from .tree.walker_orin import mass_matrix, mass_matrix_batch, mass_matrix_by_columns
+
+NO_WRENCHES = np.zeros((0, 6))
+NO_WRENCHES_BATCH = np.zeros((0, 0, 6))
+
+
+class Robot:
+    """A robot of n joints.
+
+    Joint positions q, speeds qd, accelerations qdd and forces tau have shape (n,) in rad, rad/s, rad/s^2, N m (m, m/s,
+    m/s^2, N at prismatic joints), or (..., n) for a batch, which runs on all cores; answers have the same leading axes.
+    Twists and wrenches are linear first, angular second.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.name = mechanism.name
+        self.n = mechanism.n
+        self.joint_names = mechanism.joint_names
+        self._record = pack(mechanism)
+        self._zero = np.zeros(self.n)
+        self._frames = {
+            frame.name: (frame.body + 1, np.concatenate([frame.R.ravel(), frame.p])) for frame in mechanism.frames
+        }
+
+    def __repr__(self) -> str:
+        return f"Robot({self.name!r}, n={self.n})"
+
+    # dynamics
+
+    def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
+        """Joint forces for a motion: tau = H(q) qdd + bias(q, qd) - sum_j J_j^T w_j.
+
+        H includes the rotors' inertia, the bias gravity and friction. wrenches (..., n, 6): force and moment that the
+        environment exerts on each link, in the axes and at the origin of the link's described frame.
+        """
+        if wrenches is None:
+            tau = np.empty(self.n)
+            try:
+                if rnea(self._record, q, qd, qdd, NO_WRENCHES, tau) == OK:
+                    return tau
+            except TypeError:
+                pass  # not plain float64 vectors: converted and checked below
+        return self._dynamics(rnea, rnea_batch, {"q": q, "qd": qd, "qdd": qdd}, wrenches)
+
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None) -> Floats:
+        """Joint accelerations qdd under joint forces tau; wrenches as in `inverse_dynamics`."""
+        if wrenches is None:
+            qdd = np.empty(self.n)
+            try:
+                if aba(self._record, q, qd, tau, NO_WRENCHES, qdd) == OK:
+                    return qdd
+            except TypeError:
+                pass
+        return self._dynamics(aba, aba_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
+
+    def mass_matrix(self, q: Any) -> Floats:
+        """H (..., n, n), kg m^2: symmetric and positive definite, with the rotors' inertia."""
+        H = np.empty((self.n, self.n))
+        try:
+            if mass_matrix(self._record, q, H) == OK:
+                return H
+        except TypeError:
+            pass
+        return self._positional(mass_matrix, mass_matrix_batch, q, (self.n, self.n))
+
+    def mass_matrix_by_columns(self, q: Any) -> Floats:
+        """H (n, n) by Walker and Orin's first method: slow, a check of `mass_matrix`."""
+        _, (q,) = self._arrays({"q": q})
+        if q.ndim != 1:
+            raise InputError(f"q has shape {q.shape}, expected ({self.n},)")
+        H = np.empty((self.n, self.n))
+        column, unit = np.empty(self.n), np.zeros(self.n)
+        compiled_call(mass_matrix_by_columns, self._record, q, self._zero, unit, NO_WRENCHES, column, H)
+        return H
+
+    def bias_forces(self, q: Any, qd: Any) -> Floats:
+        """Joint forces at zero acceleration: Coriolis, centrifugal, gravity and friction."""
+        return self.inverse_dynamics(q, qd, self._zero)
+
+    def gravity_forces(self, q: Any) -> Floats:
+        """Joint forces that hold the robot still."""
+        return self.inverse_dynamics(q, self._zero, self._zero)
+
+    # kinematics
+
+    def forward_kinematics(self, q: Any, frame: str = "tool") -> Floats:
+        """Pose (..., 4, 4) of a frame in the base frame."""
+        row, constant = self._frame(frame)
+        pose = np.empty((4, 4))
+        try:
+            if frame_pose(self._record, q, row, constant, pose) == OK:
+                return self._finite(pose, q)
+        except TypeError:
+            pass
+        return self._positional(frame_pose, frame_pose_batch, q, (4, 4), row, constant)
+
+    def jacobian(self, q: Any, frame: str = "tool") -> Floats:
+        """Jacobian (..., 6, n) of a frame's origin: rows v, omega in base axes."""
+        row, constant = self._frame(frame)
+        J = np.empty((6, self.n))
+        try:
+            if frame_jacobian(self._record, q, row, constant, J) == OK:
+                return self._finite(J, q)
+        except TypeError:
+            pass
+        return self._positional(frame_jacobian, frame_jacobian_batch, q, (6, self.n), row, constant)
+
+    def link_poses(self, q: Any) -> Floats:
+        """Poses (..., k, 4, 4) of all k frames of `mechanism.frames` in the base frame."""
+        lead, (q,) = self._arrays({"q": q})
+        rows = np.array([row for row, _ in self._frames.values()])
+        constants = np.array([constant for _, constant in self._frames.values()])
+        out = np.empty((*lead, len(rows), 4, 4))
+        flat, out_flat = q.reshape(-1, self.n), out.reshape(-1, len(rows), 4, 4)
+        run_batch(all_poses_batch, self._record, len(flat), lambda part: (flat[part], rows, constants, out_flat[part]))
+        return out
+
+    # actuation
+
+    @cached_property
+    def actuation(self) -> Actuation:
+        """Motors, amplifiers and DAC; MissingMotorError where none are described."""
+        return Actuation(self.mechanism)
+
+    def voltages(self, tau: Any, qd: Any) -> Floats:
+        """Motor voltages (V) that give joint torques tau at speeds qd; a limit that cuts them warns."""
+        volts, cut = self.actuation.voltages(tau, qd)
+        self._warn(cut, "the current or voltage limit of its motor")
+        return volts
+
+    def torques(self, volts: Any, qd: Any) -> Floats:
+        """Joint torques that motor voltages give at speeds qd; a limit that cuts them warns."""
+        tau, cut = self.actuation.torques(volts, qd)
+        self._warn(cut, "the current or voltage limit of its motor")
+        return tau
+
+    def dac_codes(self, volts: Any) -> Any:
+        """DAC codes (int32) nearest to motor voltages; a voltage outside the DAC's range warns."""
+        codes, cut = self.actuation.codes(volts)
+        self._warn(cut, "the range of its DAC")
+        return codes
+
+    def dac_volts(self, codes: Any) -> Floats:
+        """Motor voltages (V) of DAC codes."""
+        return self.actuation.volts(codes)
+
+    # stiffness and description
+
+    def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
+        """Cartesian stiffness of a frame at q (n,) from the joints' stiffnesses."""
+        _, (q,) = self._arrays({"q": q})
+        if q.ndim != 1:
+            raise InputError(f"q has shape {q.shape}, expected ({self.n},)")
+        J = self.jacobian(q, frame)
+        point = self.forward_kinematics(q, frame)[:3, 3]
+        return cartesian_stiffness(J, self.mechanism.stiffness, point, frame)
+
+    def deflection(self, q: Any, wrench: Any, frame: str = "tool") -> Floats:
+        """Translation (m) and rotation (rad), (6,), of a frame under a wrench (6,) in N, N m at its origin, base axes."""
+        w = np.asarray(wrench, float)
+        if w.shape != (6,) or not np.isfinite(w).all():
+            raise InputError(f"the wrench must be six finite numbers (force, moment), found shape {w.shape}: {w}")
+        return self.stiffness(q, frame).deflection(w)
+
+    def urdf(self) -> str:
+        """The robot as URDF text."""
+        return to_urdf(self.mechanism)
+
+    # the common path of everything that is not a single plain call
+
+    def _arrays(self, values: dict[str, Any]) -> tuple[tuple[int, ...], list[Floats]]:
+        """The leading axes, and finite contiguous float64 arrays of shape (*leading axes, n)."""
+        arrays = {}
+        for key, value in values.items():
+            try:
+                array = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                raise InputError(f"{key} must be numbers, found {value!r:.80}") from None
+            if array.ndim == 0 or array.shape[-1] != self.n:
+                raise InputError(
+                    f"{key} has shape {array.shape}, {self.name} needs ({self.n},) or (..., {self.n})"
+                )
+            if not np.isfinite(array).all():
+                raise InputError(f"{key} is not finite")
+            arrays[key] = array
+        try:
+            lead = np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
+        except ValueError:
+            shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
+            raise InputError(f"leading axes do not fit together: {shapes}") from None
+        return lead, [
+            np.array(np.broadcast_to(array, (*lead, self.n)), order="C") for array in arrays.values()
+        ]
+
+    def _dynamics(self, single: Any, batch: Any, values: dict[str, Any], wrenches: Any) -> Floats:
+        lead, arrays = self._arrays(values)
+        out = np.empty((*lead, self.n))
+        on_bodies = None if wrenches is None else self._body_wrenches(wrenches, lead)
+        if lead == ():
+            w = NO_WRENCHES if on_bodies is None else on_bodies
+            status = compiled_call(single, self._record, *arrays, w, out)
+        else:
+            flat = [array.reshape(-1, self.n) for array in arrays]
+            flat_out = out.reshape(-1, self.n)
+            flat_w = None if on_bodies is None else on_bodies.reshape(-1, self.n, 6)
+
+            def slices(part: slice) -> tuple[Any, ...]:
+                w = NO_WRENCHES_BATCH if flat_w is None else flat_w[part]
+                return (*(array[part] for array in flat), w, flat_out[part])
+
+            status = run_batch(batch, self._record, len(flat_out), slices)
+        if status == SINGULAR:
+            raise SingularityError(
+                f"{self.name}: a joint moves no inertia at all; give its link or rotor a mass or inertia"
+            )
+        if status != OK:
+            raise InputError(f"{self.name}: the result is not finite; the arguments are too large")
+        return out
+
+    def _positional(self, single: Any, batch: Any, q: Any, shape: tuple[int, ...], *constants: Any) -> Floats:
+        lead, (q,) = self._arrays({"q": q})
+        out = np.empty((*lead, *shape))
+        if lead == ():
+            compiled_call(single, self._record, q, *constants, out)
+        else:
+            flat, flat_out = q.reshape(-1, self.n), out.reshape(-1, *shape)
+            run_batch(batch, self._record, len(flat), lambda part: (flat[part], *constants, flat_out[part]))
+        return out
+
+    def _finite(self, result: Floats, q: Any) -> Floats:
+        if not np.isfinite(result).all():
+            self._arrays({"q": q})
+        return result
+
+    @cached_property
+    def _link_frames(self) -> tuple[Floats, Floats]:
+        """Rotations (n, 3, 3) and skew matrices of origins (n, 3, 3) of the links' described frames in their bodies."""
+        frames = [self.mechanism.frame(name) for name in self.mechanism.body_names]
+        return np.array([f.R for f in frames]), np.array([skew(f.p) for f in frames])
+
+    def _body_wrenches(self, wrenches: Any, lead: tuple[int, ...]) -> Floats:
+        """Wrenches at the links' described frames, moved to the body frames."""
+        try:
+            w = np.broadcast_to(np.asarray(wrenches, float), (*lead, self.n, 6))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"wrenches have shape {np.shape(wrenches)}, {self.name} needs ({self.n}, 6)"
+                " with the leading axes of the other arguments"
+            ) from None
+        if not np.isfinite(w).all():
+            raise InputError("wrenches are not finite")
+        R, P = self._link_frames
+        force = np.einsum("jab,...jb->...ja", R, w[..., :3])
+        moment = np.einsum("jab,...jb->...ja", R, w[..., 3:]) + np.einsum("jab,...jb->...ja", P, force)
+        return np.concatenate([force, moment], axis=-1)
+
+    def _frame(self, name: str) -> tuple[int, Floats]:
+        try:
+            return self._frames[name]
+        except KeyError:
+            if name == "base":
+                return BASE + 1, np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+            self.mechanism.frame(name)
+            raise
+
+    def _warn(self, cut: Any, by: str) -> None:
+        if cut.any():
+            where = np.flatnonzero(cut.reshape(-1, self.n).any(axis=0))
+            names = ", ".join(self.joint_names[j] for j in where)
+            warnings.warn(f"{self.name}: {names} cut by {by}", SaturationWarning, stacklevel=3)
+
+
+def robot_names() -> list[str]:
+    """Names of the robots that can be loaded."""
+    return sorted(robot_files())
+
+
+def load_robot(name_or_path: str | PathLike[str]) -> Robot:
+    """A robot by its name (see `robot_names`) or from a description file."""
+    text = str(name_or_path)
+    files = robot_files()
+    if text in files:
+        return Robot(load_mechanism(files[text]))
+    path = Path(name_or_path)
+    if path.is_file():
+        return Robot(load_mechanism(path))
+    raise UnknownRobotError(
+        f"no robot '{text}': it is neither a file nor one of {', '.join(sorted(files)) or '(none found)'}"
+    )

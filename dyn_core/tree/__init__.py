@@ -1,0 +1,1 @@
+"""Kernels for trees of rigid bodies."""

@@ -1,0 +1,122 @@
+"""The joint-space mass matrix, by Walker and Orin's third method (composite bodies) and by their first (columns).
+
+Equation numbers are Swartz's. Composite bodies are kept as mass, first moments and inertia about the body frame's
+origin, which needs no division by the mass (a massless body is allowed).
+"""
+
+from __future__ import annotations
+
+from ..jit import entry, kernel
+from ..mechanism import PRISMATIC
+from ..spatial import (
+    add,
+    add_to3,
+    add_to6,
+    congruence,
+    cross,
+    load3,
+    load6,
+    load9,
+    rotate,
+    scale,
+    store3,
+    store6,
+    symmetric_product,
+)
+from .record import (
+    IA,
+    IB,
+    IJ,
+    IM,
+    MS,
+    NOT_FINITE,
+    OK,
+    PARENT,
+    SIGMA,
+    WRONG_SHAPE,
+    A,
+    J,
+    L,
+    M,
+    place,
+)
+from .rnea import newton_euler
+
+
+@kernel
+def composite_bodies(record, q, H):
+    """H (n, n) at q (n,); the bodies beyond each joint move as one."""
+    n = q.shape[0]
+    for j in range(n):
+        row = record[j + 1]
+        place(row, q[j])
+        row[IM] = row[M]
+        store3(row, IB, load3(row, MS))
+        store6(row, IJ, load6(row, J))
+        for i in range(n):
+            H[j, i] = 0.0
+    nothing = 0.0
+    for j in range(n - 1, -1, -1):
+        row = record[j + 1]
+        up = record[int(row[PARENT])]
+        mass = row[IM]
+        ms = load3(row, IB)
+        inertia = load6(row, IJ)
+        if row[SIGMA] == PRISMATIC:
+            f = (0.0, 0.0, mass)
+            m = (ms[1], -ms[0], 0.0)
+            H[j, j] = f[2] + row[IA]
+        else:
+            f = (-ms[1], ms[0], 0.0)  # (19)
+            m = (inertia[2], inertia[4], inertia[5])  # (20), (22)
+            H[j, j] = m[2] + row[IA]  # (23)
+        nothing += 0.0 * H[j, j]
+        a = load9(row, A)
+        p = load3(row, L)
+        s = rotate(a, ms)
+        up[IM] += mass  # (16)
+        add_to3(up, IB, add(s, scale(mass, p)))  # (17)
+        add_to6(up, IJ, congruence(a, inertia))  # (18)
+        add_to6(up, IJ, symmetric_product(p, add(s, scale(0.5 * mass, p))))
+        i = j
+        while row[PARENT] > 0.0:
+            f = rotate(a, f)  # (24)
+            m = add(rotate(a, m), cross(p, f))  # (25)
+            i = int(row[PARENT]) - 1
+            row = record[i + 1]
+            H[i, j] = f[2] if row[SIGMA] == PRISMATIC else m[2]  # (26)
+            H[j, i] = H[i, j]
+            a = load9(row, A)
+            p = load3(row, L)
+    return OK if nothing == 0.0 else NOT_FINITE
+
+
+@entry
+def mass_matrix(record, q, H):
+    """`composite_bodies` behind a check of the shapes."""
+    if q.shape[0] != H.shape[0]:
+        return WRONG_SHAPE
+    return composite_bodies(record, q, H)
+
+
+@entry
+def mass_matrix_batch(record, q, H):
+    """`composite_bodies` over rows."""
+    status = OK
+    for b in range(q.shape[0]):
+        status = max(status, composite_bodies(record, q[b], H[b]))
+    return status
+
+
+@entry
+def mass_matrix_by_columns(record, q, zero, unit, no_wrenches, column, H):
+    """The first method: column j is the inverse dynamics of a unit acceleration of joint j, at rest, without gravity."""
+    n = q.shape[0]
+    status = OK
+    for j in range(n):
+        unit[j] = 1.0
+        status = max(status, newton_euler(record, q, zero, unit, 0.0, no_wrenches, column))
+        unit[j] = 0.0
+        for i in range(n):
+            H[i, j] = column[i]
+    return status
