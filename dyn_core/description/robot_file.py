@@ -1,0 +1,425 @@
+"""The robot YAML (docs/robot_description.md): read, checked, and turned into a Mechanism."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ..mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Frame, Mechanism, Motors
+from .document import Document, Section
+from .notation import NOTATIONS, Placement, origin
+from .pose import inertia_about_origin
+
+ROBOT_KEYS = ("name", "description", "sources", "gravity", "tool", "joints")
+JOINT_KEYS = (
+    "name", "type", "parent", *NOTATIONS, "axis", "limits", "friction", "rotor_inertia", "stiffness",
+    "active", "link", "motor",
+)  # fmt: skip
+MOTION_KEYS = ("limits", "friction", "rotor_inertia", "stiffness", "active", "motor")  # not for fixed joints
+MOTOR_KEYS = (
+    "gear_ratio", "torque_constant", "resistance", "rotor_inertia", "viscous", "coulomb", "current_limit",
+    "voltage_limit", "dac",
+)  # fmt: skip
+PRODUCTS = ("xx", "yy", "zz", "xy", "xz", "yz")
+TYPES = {"revolute": REVOLUTE, "prismatic": PRISMATIC}
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+MAX_JOINTS = 1000
+MAX_DAC_BITS = 31  # a code is an int32 in the messages
+INERTIA_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class _Motor:
+    """One joint's drive, in the units of Motors."""
+
+    gear: float
+    Kt: float
+    resistance: float
+    current_limit: float
+    voltage_limit: float
+    dac_bits: int
+    dac_low: float
+    dac_high: float
+    dac_gain: float
+    dac_sign: float
+    dac_offset: float
+
+
+@dataclass
+class _Joint:
+    """One entry of `joints`, read but not yet placed in the tree."""
+
+    section: Section
+    link_section: Section
+    name: str
+    kind: str
+    link: str
+    parent: str
+    placement: Placement
+    mass: float
+    com: Floats
+    inertia: Floats
+    Ia: float = 0.0
+    Fv: float = 0.0
+    Fs: float = 0.0
+    stiffness: float = math.inf
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    velocity: float = math.inf
+    effort: float = math.inf
+    active: bool = True
+    motor: _Motor | None = None
+    body: int = BASE
+    described: Floats = field(default_factory=lambda: np.eye(4))
+    """The link's described frame in the frame of its body."""
+
+
+def load_mechanism(path: Path) -> Mechanism:
+    """Read a robot YAML; a DescriptionError names file, line, field, what was found and what is allowed."""
+    document = Document(Path(path))
+    root = document.root(ROBOT_KEYS)
+    name = root.name("name")
+    description = root.text("description")
+    root.texts("sources")
+    gravity = root.vector("gravity", 3, unit="m/s^2", default=STANDARD_GRAVITY)
+    joints: list[_Joint] = []
+    for section in root.sections("joints", JOINT_KEYS):
+        if len(joints) == MAX_JOINTS:
+            document.problem(section.node, section.field, "one joint too many", f"at most {MAX_JOINTS} joints")
+            break
+        joints.append(_read_joint(section, joints[-1].link if joints else "base"))
+    if joints and all(joint.kind == "fixed" for joint in joints):
+        root.problem("joints", "no joint moves", "at least one revolute or prismatic joint")
+    _check_names(joints)
+    _check_parents(joints)
+    _check_motors(joints)
+    tool_link, tool_pose = _read_tool(root, joints)
+    document.finish()
+
+    ordered = _parents_first(joints)
+    moving = [joint for joint in ordered if joint.kind != "fixed"]
+    mechanism = _assemble(name, description, gravity, ordered, moving, tool_link, tool_pose)
+    _check_mass_matrix(mechanism, moving)
+    document.finish()
+    return mechanism
+
+
+def _read_joint(section: Section, previous_link: str) -> _Joint:
+    name = section.name("name")
+    kind = section.choice("type", (*TYPES, "fixed"))
+    given = [key for key in NOTATIONS if key in section]
+    if len(given) == 1:
+        placement = NOTATIONS[given[0]](section, kind)
+    else:
+        found = f"found {' and '.join(given)}" if given else "no placement"
+        section.problem(given[-1] if given else "name", found, f"exactly one of {', '.join(NOTATIONS)}")
+        placement = Placement(np.eye(4), np.eye(4))
+    link = section.section("link", ("name", "mass", "com", "inertia"))
+    mass, com, inertia = _read_inertia(link)
+    joint = _Joint(
+        section=section,
+        link_section=link,
+        name=name,
+        kind=kind,
+        link=link.name("name", f"{name}_link"),
+        parent=section.name("parent", previous_link),
+        placement=placement,
+        mass=mass,
+        com=com,
+        inertia=inertia,
+    )
+    if kind == "fixed":
+        for key in MOTION_KEYS:
+            if key in section:
+                section.problem(key, "has no meaning on a fixed joint", "a joint that moves, or no such key")
+    else:
+        _read_motion(section, joint)
+    return joint
+
+
+def _read_inertia(link: Section) -> tuple[float, Floats, Floats]:
+    """Mass, centre of mass and inertia about it, in the link's described frame."""
+    weighty = "com" in link or "inertia" in link
+    mass = link.number("mass", unit="kg", least=0.0, default=None if weighty else 0.0)
+    com = link.vector("com", 3, unit="m", default=(0.0, 0.0, 0.0))
+    if link.is_list("inertia"):
+        inertia = link.matrix("inertia")
+        if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * float(np.abs(inertia).max())):
+            link.problem("inertia", "is not symmetric", "a symmetric 3 x 3 matrix")
+            return mass, com, np.zeros((3, 3))
+    else:
+        parts = link.section("inertia", PRODUCTS)
+        moment_default = None if "inertia" in link else 0.0
+        xx, yy, zz = (parts.number(key, unit="kg m^2", default=moment_default) for key in PRODUCTS[:3])
+        xy, xz, yz = (parts.number(key, unit="kg m^2", default=0.0) for key in PRODUCTS[3:])
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if np.isfinite(inertia).all() and math.isfinite(mass):
+        _check_inertia(link, mass, inertia)
+    return mass, com, inertia
+
+
+def _check_inertia(link: Section, mass: float, inertia: Floats) -> None:
+    """A real body's principal moments are not negative, and none exceeds the sum of the other two."""
+    small, middle, large = np.linalg.eigvalsh(inertia)
+    slack = INERTIA_TOLERANCE * max(abs(small), abs(large))
+    principal = f"principal moments {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
+    if small < -slack:
+        link.problem("inertia", f"not positive definite ({principal})", "moments that are not negative")
+    elif small + middle < large - slack:
+        found = f"violates the triangle inequality ({principal})"
+        link.problem("inertia", found, "moments of which the two smaller add up to at least the largest")
+    elif mass == 0.0 and large > 0.0:
+        link.problem("mass", "is 0 but the link has an inertia", "a mass > 0 in kg, or no inertia")
+
+
+def _read_motion(section: Section, joint: _Joint) -> None:
+    """Limits, friction, stiffness and motor of a joint that moves."""
+    limits = section.section("limits", ("position", "velocity", "effort"))
+    if "position" in limits:
+        if joint.kind == "revolute":
+            low, high = limits.angles("position", 2, default=(-math.inf, math.inf))
+        else:
+            low, high = limits.vector("position", 2, unit="m", default=(-math.inf, math.inf))
+        if low >= high:
+            limits.problem("position", f"the lower {low:g} is not below the upper {high:g}", "[lower, upper]")
+        joint.limits = (low, high)
+    joint.velocity = limits.number("velocity", unit="rad/s or m/s", above=0.0, default=math.inf)
+    joint.effort = limits.number("effort", unit="N m or N", above=0.0, default=math.inf)
+    joint.stiffness = section.number("stiffness", unit="N m/rad or N/m", above=0.0, default=math.inf)
+    joint.active = section.boolean("active", True)
+    joint.Ia = section.number("rotor_inertia", unit="kg m^2 or kg", least=0.0, default=0.0)
+    friction = section.section("friction", ("viscous", "coulomb"))
+    joint.Fv = friction.number("viscous", unit="N m s/rad or N s/m", least=0.0, default=0.0)
+    joint.Fs = friction.number("coulomb", unit="N m or N", least=0.0, default=0.0)
+    if "motor" in section:
+        _read_motor(section, joint)
+
+
+def _read_motor(section: Section, joint: _Joint) -> None:
+    """The drive and what it adds at the joint: G^2 of its inertia and viscous, |G| of its Coulomb friction."""
+    motor = section.section("motor", MOTOR_KEYS)
+    gear = motor.number("gear_ratio")
+    if gear == 0.0:
+        motor.problem("gear_ratio", "found 0", "motor turns per joint turn, negative where they turn oppositely")
+    if "rotor_inertia" in motor and "rotor_inertia" in section:
+        found = "given at the motor and at the joint"
+        motor.problem("rotor_inertia", found, "one of them (the joint's is gear_ratio^2 times larger)")
+    joint.Ia += gear**2 * motor.number("rotor_inertia", unit="kg m^2", least=0.0, default=0.0)
+    joint.Fv += gear**2 * motor.number("viscous", unit="N m s/rad", least=0.0, default=0.0)
+    joint.Fs += abs(gear) * motor.number("coulomb", unit="N m", least=0.0, default=0.0)
+    dac = motor.section("dac", ("bits", "range", "gain", "sign", "offset"))
+    if "dac" not in motor:
+        motor.problem("dac", "missing", "bits, range, and where they differ from 1, 1, 0: gain, sign, offset")
+        return
+    low, high = dac.vector("range", 2, unit="V")
+    if "range" in dac and low >= high:
+        dac.problem("range", f"the lower end {low:g} is not below the upper {high:g}", "[lower, upper] in V")
+    sign = dac.number("sign", default=1.0)
+    if abs(sign) != 1.0:
+        dac.problem("sign", f"found {sign:g}", "1 or -1")
+    offset = dac.number("offset", unit="V", default=0.0)
+    if low < high and not low <= offset <= high:
+        dac.problem("offset", f"found {offset:g}", f"a voltage within the range {low:g} to {high:g} V")
+    joint.motor = _Motor(
+        gear=gear,
+        Kt=motor.number("torque_constant", unit="N m/A", above=0.0),
+        resistance=motor.number("resistance", unit="ohm", above=0.0),
+        current_limit=motor.number("current_limit", unit="A", above=0.0, default=math.inf),
+        voltage_limit=motor.number("voltage_limit", unit="V", above=0.0, default=math.inf),
+        dac_bits=dac.integer("bits", 1, MAX_DAC_BITS),
+        dac_low=low,
+        dac_high=high,
+        dac_gain=dac.number("gain", unit="motor volts per DAC volt", above=0.0, default=1.0),
+        dac_sign=sign,
+        dac_offset=offset,
+    )
+
+
+def _check_names(joints: list[_Joint]) -> None:
+    """Joint names are unique; link names are unique and neither 'base' nor 'tool'."""
+    for what in ("joint", "link"):
+        seen: dict[str, str] = {}
+        for joint in joints:
+            name = joint.name if what == "joint" else joint.link
+            section = joint.section if what == "joint" else joint.link_section
+            if what == "link" and name in ("base", "tool"):
+                section.problem("name", f"'{name}' is a frame that every robot has", "another name")
+            elif name and name in seen:
+                section.problem("name", f"'{name}' is already the {what} of {seen[name]}", "a name of its own")
+            seen.setdefault(name, joint.section.field)
+
+
+def _check_parents(joints: list[_Joint]) -> None:
+    """Every parent exists and every joint hangs, link by link, from the base."""
+    by_link = {joint.link: joint for joint in joints}
+    for joint in joints:
+        if joint.parent not in by_link and joint.parent != "base" and joint.parent:
+            near = difflib.get_close_matches(joint.parent, ["base", *by_link], 1)
+            hint = f"did you mean '{near[0]}'? " if near else ""
+            allowed = f"{hint}base, {', '.join(by_link)}"
+            joint.section.problem("parent", f"no link is called '{joint.parent}'", allowed)
+    for joint in joints:
+        seen, at = {joint.link}, joint
+        while at.parent in by_link:
+            if at.parent in seen:
+                if at.parent == joint.link:
+                    found = f"goes in a circle: '{joint.link}' hangs, in the end, from itself"
+                    joint.section.problem("parent", found, "a parent on the way to the base")
+                break
+            seen.add(at.parent)
+            at = by_link[at.parent]
+
+
+def _check_motors(joints: list[_Joint]) -> None:
+    """Either every active joint has a motor, or none has; a passive joint has none."""
+    active = [joint for joint in joints if joint.kind != "fixed" and joint.active]
+    some = any("motor" in joint.section for joint in active)
+    for joint in joints:
+        has_motor = "motor" in joint.section
+        if joint.kind != "fixed" and not joint.active and has_motor:
+            joint.section.problem("motor", "given for a passive joint", "no motor, or active: true")
+        elif joint in active and some and not has_motor:
+            allowed = "a motor for every active joint, or for none, or active: false"
+            joint.section.problem("motor", f"missing for joint '{joint.name}'", allowed)
+
+
+def _read_tool(root: Section, joints: list[_Joint]) -> tuple[str, Floats]:
+    """The link that carries the tool (by default the last) and the tool's pose in its described frame."""
+    tool = root.section("tool", ("link", "xyz", "rpy"))
+    last = joints[-1].link if joints else "base"
+    link = tool.name("link", last)
+    links = ["base", *(joint.link for joint in joints)]
+    if link and link not in links:
+        near = difflib.get_close_matches(link, links, 1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        tool.problem("link", f"no link is called '{link}'", hint + ", ".join(links))
+    return link, origin(tool)
+
+
+def _parents_first(joints: list[_Joint]) -> list[_Joint]:
+    """The joints in the file's order, except that a parent comes before its children."""
+    by_link = {joint.link: joint for joint in joints}
+    ordered: list[_Joint] = []
+    placed: set[str] = set()
+    for joint in joints:
+        chain = []
+        at: _Joint | None = joint
+        while at is not None and at.link not in placed:
+            chain.append(at)
+            placed.add(at.link)
+            at = by_link.get(at.parent)
+        ordered += reversed(chain)
+    return ordered
+
+
+def _assemble(
+    name: str,
+    description: str,
+    gravity: Floats,
+    ordered: list[_Joint],
+    moving: list[_Joint],
+    tool_link: str,
+    tool: Floats,
+) -> Mechanism:
+    """Number the bodies, place them, and move all inertias (of fixed links too) to their body frames."""
+    n = len(moving)
+    parent = np.full(n, BASE, dtype=np.int64)
+    placements = np.empty((n, 4, 4))
+    M, MS, J = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    described: dict[str, tuple[int, Floats]] = {"base": (BASE, np.eye(4))}
+    body = 0
+    for joint in ordered:
+        parent_body, parent_frame = described[joint.parent]
+        front = parent_frame @ joint.placement.front
+        if joint.kind == "fixed":
+            joint.body, joint.described = parent_body, front @ joint.placement.tail
+        else:
+            joint.body, joint.described = body, joint.placement.tail
+            parent[body], placements[body] = parent_body, front
+            body += 1
+        described[joint.link] = joint.body, joint.described
+        if joint.body != BASE:
+            R, p = joint.described[:3, :3], joint.described[:3, 3]
+            com = R @ joint.com + p
+            M[joint.body] += joint.mass
+            MS[joint.body] += joint.mass * com
+            J[joint.body] += inertia_about_origin(R @ joint.inertia @ R.T, joint.mass, com)
+    frames = [_frame(joint.link, joint.body, joint.described) for joint in moving]
+    frames += [_frame(joint.link, joint.body, joint.described) for joint in ordered if joint.kind == "fixed"]
+    tool_body, tool_parent = described[tool_link]
+    frames.append(_frame("tool", tool_body, tool_parent @ tool))
+
+    def of_joints(attribute: str) -> Floats:
+        return np.array([getattr(joint, attribute) for joint in moving], dtype=np.float64)
+
+    return Mechanism(
+        name=name,
+        description=description,
+        joint_names=tuple(joint.name for joint in moving),
+        body_names=tuple(joint.link for joint in moving),
+        parent=parent,
+        joint_type=np.array([TYPES[joint.kind] for joint in moving], dtype=np.int64),
+        R=placements[:, :3, :3].copy(),
+        p=placements[:, :3, 3].copy(),
+        M=M,
+        MS=MS,
+        J=J,
+        Ia=of_joints("Ia"),
+        Fv=of_joints("Fv"),
+        Fs=of_joints("Fs"),
+        stiffness=of_joints("stiffness"),
+        position_limits=of_joints("limits").reshape(n, 2),
+        velocity_limits=of_joints("velocity"),
+        effort_limits=of_joints("effort"),
+        active=np.array([joint.active for joint in moving], dtype=np.bool_),
+        gravity=gravity,
+        frames=tuple(frames),
+        motors=_motors(moving),
+    )
+
+
+def _frame(name: str, body: int, T: Floats) -> Frame:
+    return Frame(name, body, T[:3, :3].copy(), T[:3, 3].copy())
+
+
+def _motors(moving: list[_Joint]) -> Motors | None:
+    """The motors as arrays; NaN (and 0 DAC bits) for a joint without one."""
+    motors = [joint.motor for joint in moving]
+    if not any(motors):
+        return None
+
+    def of_motors(attribute: str) -> Floats:
+        return np.array([math.nan if motor is None else getattr(motor, attribute) for motor in motors])
+
+    return Motors(
+        gear=of_motors("gear"),
+        Kt=of_motors("Kt"),
+        resistance=of_motors("resistance"),
+        current_limit=of_motors("current_limit"),
+        voltage_limit=of_motors("voltage_limit"),
+        dac_bits=np.array([0 if motor is None else motor.dac_bits for motor in motors], dtype=np.int64),
+        dac_low=of_motors("dac_low"),
+        dac_high=of_motors("dac_high"),
+        dac_gain=of_motors("dac_gain"),
+        dac_sign=of_motors("dac_sign"),
+        dac_offset=of_motors("dac_offset"),
+    )
+
+
+def _check_mass_matrix(mechanism: Mechanism, moving: list[_Joint]) -> None:
+    """Every joint has something to accelerate; otherwise the mass matrix is singular in every pose."""
+    n = mechanism.n
+    heavy = (mechanism.M > 0.0) | (np.abs(mechanism.J).max(axis=(1, 2)) > 0.0)
+    leaf = np.ones(n, dtype=bool)
+    for j in reversed(range(n)):
+        alone = mechanism.M[j] if mechanism.joint_type[j] == PRISMATIC else mechanism.J[j, 2, 2]
+        moves_nothing = not heavy[j] or (leaf[j] and alone <= 0.0)
+        if moves_nothing and mechanism.Ia[j] == 0.0:
+            found = f"joint '{moving[j].name}' has nothing to move"
+            moving[j].section.problem("link", found, "a mass or inertia that the joint moves, or a rotor_inertia")
+        if mechanism.parent[j] != BASE:
+            leaf[mechanism.parent[j]] = False
+            heavy[mechanism.parent[j]] |= heavy[j]
