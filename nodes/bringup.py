@@ -1,0 +1,152 @@
+"""Which nodes, parameters and remappings make a system: said once, here.
+
+``launch/*.launch.py`` hand this to ``launch_ros``; ``./dyn up`` hands it to ``nodes.supervisor``. Only the standard
+library is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dyn_core.errors import InputError
+
+PACKAGE = "dyn_robot"
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a system, as ``ros2 launch ... name:=value`` or an option of ``./dyn up`` gives it."""
+
+    name: str
+    default: Value
+    description: str
+
+    def parse(self, text: object) -> Value:
+        """The value in this argument's type; InputError if the text does not say one."""
+        if isinstance(self.default, bool):
+            words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+            if str(text).lower() in words:
+                return words[str(text).lower()]
+            raise InputError(f"{self.name}: found {text!r}, allowed: true, false")
+        if isinstance(self.default, str):
+            return str(text)
+        kind = type(self.default)
+        try:
+            return kind(str(text))
+        except ValueError:
+            wanted = "a whole number" if kind is int else "a number"
+            raise InputError(f"{self.name}: found {text!r}, allowed: {wanted}") from None
+
+
+ARGUMENTS: tuple[Argument, ...] = (
+    Argument("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file."),
+    Argument("namespace", "", "Namespace of all nodes and topics, so that several robots run side by side."),
+    Argument("rate", 1000.0, "Cycles of the control loop per second (Hz)."),
+    Argument("bandwidth", 60.0, "Bandwidth of the controller's error dynamics (rad/s)."),
+    Argument("mode", "computed_torque", "Control law: computed_torque or feed_forward."),
+    Argument("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),
+    Argument("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
+    Argument("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
+    Argument("log_level", "info", "Least severity that the nodes print: debug, info, warn, error."),
+)
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One process: the executable of this package, the node's name and parameters."""
+
+    executable: str
+    parameters: Mapping[str, Value]
+    lifecycle: bool = False
+    remappings: tuple[tuple[str, str], ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return self.executable
+
+
+@dataclass(frozen=True)
+class System:
+    """The nodes of a system and what they share."""
+
+    name: str
+    nodes: tuple[NodeSpec, ...]
+    namespace: str = ""
+    params_file: str = ""
+    log_level: str = "info"
+
+    def ros_arguments(self, node: NodeSpec) -> list[str]:
+        """The ``--ros-args`` part of a node's command line."""
+        words = ["--ros-args", "--log-level", self.log_level]
+        if self.namespace:
+            words += ["-r", f"__ns:={absolute(self.namespace)}"]
+        for source, target in node.remappings:
+            words += ["-r", f"{source}:={target}"]
+        for key, value in node.parameters.items():
+            words += ["-p", f"{key}:={_parameter_text(value)}"]
+        if self.params_file:
+            words += ["--params-file", self.params_file]
+        return words
+
+
+SYSTEMS = ("sim", "control")
+
+
+def system(name: str, given: Mapping[str, object] | None = None) -> System:
+    """The system ``sim`` (simulated robot, controller, stiffness) or ``control`` (the same for a real arm, without the
+    simulated robot), with ``given`` values for any of ARGUMENTS."""
+    if name not in SYSTEMS:
+        raise InputError(f"no system {name!r}, allowed: {', '.join(SYSTEMS)}")
+    values = arguments(given or {})
+    simulated_time = bool(values["use_sim_time"])
+    robot = {"robot": values["robot"]}
+    loop = {"rate": values["rate"], "realtime_priority": values["realtime_priority"]}
+    # The simulated robot makes the time, so it does not follow it.
+    simulated_robot = NodeSpec("simulated_robot", {**robot, **loop, "publish_clock": simulated_time})
+    controller = NodeSpec(
+        "computed_torque_controller",
+        {
+            **robot,
+            **loop,
+            "bandwidth": values["bandwidth"],
+            "mode": values["mode"],
+            "use_sim_time": simulated_time,
+        },
+        lifecycle=True,
+    )
+    stiffness = NodeSpec("stiffness_server", {**robot, "use_sim_time": simulated_time})
+    nodes = (controller, stiffness) if name == "control" else (simulated_robot, controller, stiffness)
+    namespace, params_file = str(values["namespace"]), str(values["params_file"])
+    if params_file and not os.path.isfile(params_file):
+        raise InputError(f"params_file: there is no file {params_file!r}")
+    return System(name, nodes, namespace, params_file, str(values["log_level"]))
+
+
+def arguments(given: Mapping[str, object]) -> dict[str, Value]:
+    """Every argument's value: the given one, or its default."""
+    known = {argument.name: argument for argument in ARGUMENTS}
+    for name in given:
+        if name not in known:
+            raise InputError(f"no argument {name!r}, allowed: {', '.join(known)}")
+    return {
+        name: argument.parse(given[name]) if name in given else argument.default for name, argument in known.items()
+    }
+
+
+def absolute(namespace: str) -> str:
+    """A namespace with its leading slash; the root is the empty string."""
+    name = namespace.strip("/")
+    return f"/{name}" if name else ""
+
+
+def _parameter_text(value: Value) -> str:
+    """A value as YAML keeps its type: 1000.0 stays a double, true a bool, a name in quotes a string."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(value)

@@ -1,0 +1,218 @@
+"""Parameters of the nodes: each is said once, here, with type, default, bounds and description.
+
+This module needs only the standard library, so that the command line, the bring-up and the documentation can read the
+tables; ``declare`` imports rclpy when a node calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dyn_core.errors import InputError
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+Value = bool | int | float | str | list[float]
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    """One parameter: its name, default (which gives the type), allowed values, and what it means."""
+
+    name: str
+    default: Value
+    description: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = field(default=())
+    read_only: bool = True
+
+    @property
+    def type_name(self) -> str:
+        """Name of the ROS parameter type."""
+        names = {bool: "bool", int: "integer", float: "double", str: "string", list: "double_array"}
+        return names[type(self.default)]
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values in words, as the documentation prints them."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.low is not None and self.high is not None:
+            return f"{self.low:g} to {self.high:g}"
+        return "any"
+
+    def check(self, value: Value) -> None:
+        """Raise InputError if ``value`` is not allowed."""
+        if self.choices and value not in self.choices:
+            raise InputError(f"parameter {self.name}: found {value!r}, allowed: {self.allowed}")
+
+
+ROBOT = ParameterSpec("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file.")
+REALTIME_PRIORITY = ParameterSpec(
+    "realtime_priority",
+    0,
+    "SCHED_FIFO priority of the loop's thread; 0 keeps the ordinary scheduler. "
+    "Where the system does not permit it, the node says so and goes on without.",
+    0,
+    90,
+)
+
+SIMULATED_ROBOT: tuple[ParameterSpec, ...] = (
+    ROBOT,
+    ParameterSpec("rate", 1000.0, "Cycles per second: DAC period, and rate of joint_states (Hz).", 1.0, 5000.0),
+    ParameterSpec("method", "rk3", "Integration method over a DAC period.", choices=("rk3", "rk4")),
+    ParameterSpec("substeps", 1, "Integration steps per DAC period.", 1, 100),
+    ParameterSpec(
+        "initial_positions",
+        [],
+        "Joint positions at the start and after a reset (rad or m, in the robot's joint order); "
+        "empty: zero, moved into the position limits.",
+    ),
+    ParameterSpec(
+        "brakes",
+        True,
+        "Hold the initial position, as brakes do, until the first motor command comes "
+        "(false: the joints are free from the start).",
+    ),
+    ParameterSpec(
+        "command_timeout", 0.05, "Without a motor command for this long the motors see 0 V (s).", 0.001, 10.0
+    ),
+    ParameterSpec("wrench_timeout", 0.1, "An external wrench acts for this long after its message (s).", 0.001, 10.0),
+    ParameterSpec(
+        "max_catch_up",
+        0.1,
+        "Real time that is simulated at once after a stall (s); what lies beyond is lost, and counted.",
+        0.001,
+        10.0,
+    ),
+    ParameterSpec("publish_clock", False, "Publish simulated time on /clock, from zero, at 100 Hz."),
+    REALTIME_PRIORITY,
+)
+
+COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
+    ParameterSpec(ROBOT.name, ROBOT.default, ROBOT.description, read_only=False),
+    ParameterSpec(
+        "rate",
+        1000.0,
+        "Rate at which joint states are expected (Hz); a gap above 1.5 periods is a missed deadline.",
+        1.0,
+        5000.0,
+        read_only=False,
+    ),
+    ParameterSpec(
+        "bandwidth", 60.0, "Bandwidth lambda of the error dynamics of every joint (rad/s).", 0.1, 1000.0, read_only=False
+    ),
+    ParameterSpec(
+        "mode",
+        "computed_torque",
+        "Control law: computed torque, or feed-forward of the desired motion alone.",
+        choices=("computed_torque", "feed_forward"),
+        read_only=False,
+    ),
+    ParameterSpec(
+        "state_timeout",
+        0.1,
+        "Without a valid joint state for this long: 0 V and a latched fault (s).",
+        0.001,
+        10.0,
+        read_only=False,
+    ),
+    ParameterSpec(
+        "start_tolerance",
+        0.01,
+        "A trajectory whose first point is at time 0 must start within this distance of the present desired "
+        "position (rad or m).",
+        0.0,
+        10.0,
+        read_only=False,
+    ),
+    ParameterSpec(
+        "state_every", 20, "Publish ~/state (desired and measured) on every so many-th cycle.", 1, 10000, read_only=False
+    ),
+    ParameterSpec(
+        REALTIME_PRIORITY.name,
+        REALTIME_PRIORITY.default,
+        REALTIME_PRIORITY.description,
+        REALTIME_PRIORITY.low,
+        REALTIME_PRIORITY.high,
+        read_only=False,
+    ),
+)
+
+STIFFNESS_SERVER: tuple[ParameterSpec, ...] = (
+    ROBOT,
+    ParameterSpec("frame", "tool", "Frame at whose origin stiffness and deflection are given."),
+)
+
+TABLES: dict[str, tuple[ParameterSpec, ...]] = {
+    "simulated_robot": SIMULATED_ROBOT,
+    "computed_torque_controller": COMPUTED_TORQUE_CONTROLLER,
+    "stiffness_server": STIFFNESS_SERVER,
+}
+
+
+def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
+    """Declare the table's parameters on the node and refuse values that it does not allow."""
+    from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+    from rclpy.exceptions import ParameterException
+    from rclpy.parameter import Parameter
+
+    types = {
+        "bool": Parameter.Type.BOOL,
+        "integer": Parameter.Type.INTEGER,
+        "double": Parameter.Type.DOUBLE,
+        "string": Parameter.Type.STRING,
+        "double_array": Parameter.Type.DOUBLE_ARRAY,
+    }
+    for spec in table:
+        descriptor = ParameterDescriptor(
+            name=spec.name,
+            type=types[spec.type_name].value,
+            description=spec.description,
+            read_only=spec.read_only,
+            additional_constraints=spec.allowed if spec.choices else "",
+        )
+        if spec.low is not None and spec.high is not None:
+            if isinstance(spec.default, float):
+                limits = FloatingPointRange(from_value=float(spec.low), to_value=float(spec.high), step=0.0)
+                descriptor.floating_point_range = [limits]
+            else:
+                descriptor.integer_range = [IntegerRange(from_value=int(spec.low), to_value=int(spec.high), step=1)]
+        # An empty list has no element type that rclpy could infer: declare the type alone.
+        default = types[spec.type_name] if spec.default == [] else spec.default
+        try:
+            value = node.declare_parameter(spec.name, default, descriptor).value
+        except ParameterException as error:
+            raise InputError(f"parameter {spec.name} ({spec.type_name}, {spec.allowed}): {error}") from error
+        if value is not None:
+            spec.check(value)
+
+    known = {spec.name: spec for spec in table}
+
+    def refuse(changes: list[Any]) -> SetParametersResult:
+        for change in changes:
+            if change.name in known:
+                try:
+                    known[change.name].check(change.value)
+                except InputError as error:
+                    return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(refuse)
+
+
+def values(node: Node, table: Sequence[ParameterSpec]) -> dict[str, Any]:
+    """The present values of the table's parameters, by name."""
+    from rclpy.exceptions import ParameterUninitializedException
+
+    found: dict[str, Any] = {}
+    for spec in table:
+        try:
+            found[spec.name] = node.get_parameter(spec.name).value
+        except ParameterUninitializedException:
+            found[spec.name] = spec.default
+    return found

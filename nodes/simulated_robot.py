@@ -1,0 +1,263 @@
+"""ROS 2 node ``simulated_robot``: motor commands in, joint states out, with the motors and the DAC in between."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from dyn_core import load_robot
+from dyn_core.errors import InputError, SimulationError
+from dyn_core.simulation import Stepper
+from dyn_robot.msg import MotorCommand
+from nodes import parameters
+from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
+from nodes.loop import (
+    LATCHED,
+    NANOSECONDS,
+    STREAM,
+    CycleStatistics,
+    LoopThread,
+    Pacer,
+    quiet_interpreter,
+    subscribe,
+    take_newest,
+    view,
+)
+from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes, wrench
+from nodes.process import run
+
+CLOCK_RATE = 100.0
+"""Messages per second on /clock."""
+
+
+class SimulatedRobot(Node):
+    """Integrates the arm by one DAC period per cycle and publishes its state.
+
+    The voltage at the motors is decoded from the DAC code of the newest command and held over the period. A command
+    that arrives during one period acts from the next one on, as a DAC that is written once per period does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("simulated_robot")
+        parameters.declare(self, parameters.SIMULATED_ROBOT)
+        self._given = given = parameters.values(self, parameters.SIMULATED_ROBOT)
+        self._robot = load_robot(given["robot"])
+        self._joints = JointOrder(self._robot.joint_names)
+        self._initial = self._initial_positions(given["initial_positions"])
+        self._lowest, self._highest = code_limits(self._robot)
+        self._period = 1.0 / given["rate"]
+        self._command_periods = max(1, round(given["command_timeout"] * given["rate"]))
+        self._clock_every = max(1, round(given["rate"] / CLOCK_RATE))
+
+        self._drops = DropCounter()
+        self._statistics = CycleStatistics()
+        self._volts = np.zeros(self._robot.n)
+        self._wrenches: tuple[np.ndarray, float] | None = None
+        self._released = not given["brakes"]
+        self._reset_asked = False
+        self._stopped_because = ""
+        self._command_age = 0
+        self._commands = 0
+        self._late = 0
+        self._timeouts = 0
+        self._passed_over = 0
+        self._ticks = 0
+        self._warm_up()
+
+        self._state = JointState(name=self._joints.names)
+        zeros = [0.0] * self._robot.n
+        self._state.position, self._state.velocity, self._state.effort = zeros, zeros, zeros
+        self._position = view(self._state.position, self._robot.n)
+        self._velocity = view(self._state.velocity, self._robot.n)
+        self._effort = view(self._state.effort, self._robot.n)
+        self._clock_message = Clock()
+
+        self._command_subscription = subscribe(self, MotorCommand, "motor_commands")
+        self._state_publisher = self.create_publisher(JointState, "joint_states", STREAM)
+        self._clock_publisher = self.create_publisher(Clock, "/clock", 10) if given["publish_clock"] else None
+        self._description = self.create_publisher(String, "robot_description", LATCHED)
+        self._description.publish(String(data=self._robot.urdf()))
+        self.create_subscription(WrenchStamped, "external_wrench", self._on_wrench, 10)
+        self.create_service(Trigger, "~/reset", self._on_reset)
+        self._diagnostics = Diagnostics(self, self._report, self._drops)
+
+        quiet_interpreter()
+        self._start = 0 if given["publish_clock"] else self.get_clock().now().nanoseconds
+        self._pacer = Pacer(given["rate"], given["max_catch_up"])
+        self._loop = LoopThread("simulation", self._cycle, given["realtime_priority"])
+        self._loop.start()
+        self.get_logger().info(
+            f"{self._robot.name}: {self._robot.n} joints, {given['rate']:g} Hz"
+            + (", brakes on until the first command" if given["brakes"] else "")
+        )
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why the loop ended by itself, if it did."""
+        return self._loop.failure
+
+    def close(self) -> None:
+        """End the loop."""
+        self._loop.stop()
+
+    def _initial_positions(self, given: Sequence[float]) -> np.ndarray:
+        n = self._robot.n
+        if len(given) == 0:
+            limits = self._robot.mechanism.position_limits
+            return np.clip(np.zeros(n), limits[:, 0], limits[:, 1])
+        q = np.array(given, dtype=float)
+        if q.shape != (n,) or not np.isfinite(q).all():
+            raise InputError(f"parameter initial_positions: {n} finite numbers are needed, found {list(given)}")
+        return q
+
+    def _new_stepper(self) -> Stepper:
+        q0, step = self._initial.copy(), self._period / self._given["substeps"]
+        return Stepper(self._robot, q0, np.zeros(self._robot.n), h=step, method=self._given["method"])
+
+    def _warm_up(self) -> None:
+        """Compile what the loop calls, before the loop."""
+        n = self._robot.n
+        stepper = self._new_stepper()
+        stepper.step(self._robot.dac_volts(self._robot.dac_codes(np.zeros(n))), 1)
+        stepper.step(np.zeros(n), 1, np.zeros((n, 6)))
+        self._stepper = self._new_stepper()
+
+    def _cycle(self) -> None:
+        elapsed = self._pacer.wait()
+        if self._reset_asked:
+            self._reset()
+        self._take_command(elapsed)
+        self._ticks += elapsed
+        if self._stopped_because:
+            self._statistics.pause()
+            return
+        if self._released:
+            try:
+                self._advance(elapsed)
+            except SimulationError as error:
+                self._stopped_because = str(error)
+                self.get_logger().error(f"stopped, waiting for ~/reset: {error}")
+                return
+        self._publish()
+        self._statistics.tick()
+
+    def _take_command(self, elapsed: int) -> None:
+        message, older = take_newest(self._command_subscription)
+        self._passed_over += older
+        self._command_age += elapsed
+        if message is None:
+            if self._released and self._command_age <= self._command_periods:
+                self._late += 1
+            return
+        try:
+            codes = motor_codes(message, self._joints, self._lowest, self._highest)
+        except Dropped as dropped:
+            self._drops.add("motor_commands", dropped)
+            return
+        self._volts = self._robot.dac_volts(codes)
+        self._command_age = 0
+        self._commands += 1
+        self._released = True
+
+    def _advance(self, elapsed: int) -> None:
+        """Advance by ``elapsed`` periods: with the last command while it is fresh, with 0 V after that."""
+        substeps = self._given["substeps"]
+        wrenches = self._present_wrenches()
+        fresh = elapsed if self._command_age == 0 else max(0, elapsed - max(0, self._command_age - self._command_periods))
+        if fresh > 0:
+            self._stepper.step(self._volts, fresh * substeps, wrenches)
+        if fresh < elapsed:
+            if self._volts.any():
+                self._volts = np.zeros(self._robot.n)
+                self._timeouts += 1
+            self._stepper.step(self._volts, (elapsed - fresh) * substeps, wrenches)
+
+    def _present_wrenches(self) -> np.ndarray | None:
+        held = self._wrenches
+        if held is None:
+            return None
+        if time.monotonic() > held[1]:
+            self._wrenches = None
+            return None
+        return held[0]
+
+    def _publish(self) -> None:
+        stepper = self._stepper
+        self._position[:] = stepper.q
+        self._velocity[:] = stepper.qd
+        self._effort[:] = stepper.tau if self._released else 0.0
+        nanoseconds = self._start + (self._ticks + self._pacer.lost) * self._pacer.period
+        stamp = self._state.header.stamp
+        stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
+        self._state_publisher.publish(self._state)
+        if self._clock_publisher is not None and self._statistics.count % self._clock_every == 0:
+            self._clock_message.clock = stamp
+            self._clock_publisher.publish(self._clock_message)
+
+    def _reset(self) -> None:
+        self._stepper = self._new_stepper()
+        self._volts = np.zeros(self._robot.n)
+        self._wrenches = None
+        self._released = not self._given["brakes"]
+        self._stopped_because = ""
+        self._reset_asked = False
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        try:
+            acting = wrench(message)
+            link = message.header.frame_id
+            links = self._robot.mechanism.body_names
+            if link not in links:
+                raise Dropped("unknown link", f"{link!r} is none of {', '.join(links)}")
+        except Dropped as dropped:
+            self._drops.add("external_wrench", dropped)
+            return
+        wrenches = np.zeros((self._robot.n, 6))
+        wrenches[links.index(link)] = acting
+        self._wrenches = (wrenches, time.monotonic() + self._given["wrench_timeout"])
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._reset_asked = True
+        response.success = True
+        response.message = "the robot is back at its initial position" + (
+            ", with the brakes on" if self._given["brakes"] else ""
+        )
+        return response
+
+    def _report(self) -> Report:
+        values: dict[str, object] = {
+            "robot": self._robot.name,
+            "cycles": self._statistics.count,
+            **cycle_values(self._statistics.summary()),
+            "missed deadlines": self._pacer.missed,
+            "time lost (s)": self._pacer.lost * self._period,
+            "commands": self._commands,
+            "cycles without a new command": self._late,
+            "commands passed over": self._passed_over,
+            "command timeouts": self._timeouts,
+            "brakes": "off" if self._released else "on",
+            "scheduling": self._loop.scheduling,
+        }
+        if self._stopped_because:
+            return ERROR, f"stopped, call ~/reset: {self._stopped_because}", values
+        if self._released and self._command_age > self._command_periods:
+            return WARN, "no motor command: the motors see 0 V", values
+        return OK, "running", values
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Entry point of the node."""
+    return run("simulated_robot", SimulatedRobot, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""Starts the processes of a system and ends them together, where there is no ``ros2 launch``.
+
+Every child is in a process group of its own, and asks the kernel for SIGTERM when the supervisor dies
+(PR_SET_PDEATHSIG), so that none is left even after ``kill -9`` of the supervisor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import IO
+
+from nodes.bringup import System
+
+PR_SET_PDEATHSIG = 1
+PATIENCE = 2.5
+"""Seconds between asking a process to end and ending it."""
+
+
+class Supervisor:
+    """The running processes of one system; must be used from the thread that made it, which children outlive not."""
+
+    def __init__(
+        self,
+        system: System,
+        environment: Mapping[str, str] | None = None,
+        output: Callable[[str], None] | None = None,
+    ) -> None:
+        self.system = system
+        self._environment = {
+            "RCUTILS_COLORIZED_OUTPUT": "0",
+            "RCUTILS_CONSOLE_OUTPUT_FORMAT": "{severity}: {message}",
+            "PYTHONUNBUFFERED": "1",
+            **os.environ,
+            **(environment or {}),
+        }
+        self._output = output or _to_stderr
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+        self._readers: list[threading.Thread] = []
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids by node name."""
+        return {name: process.pid for name, process in self._processes.items()}
+
+    def start(self) -> None:
+        """Start every process of the system."""
+        leash = _leash(os.getpid())
+        for node in self.system.nodes:
+            command = [sys.executable, "-m", f"nodes.{node.executable}", *self.system.ros_arguments(node)]
+            process = subprocess.Popen(
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+                preexec_fn=leash,
+            )
+            self._processes[node.name] = process
+            reader = threading.Thread(target=self._forward, args=(node.name, process.stdout), daemon=True)
+            reader.start()
+            self._readers.append(reader)
+
+    def dead(self) -> tuple[str, int] | None:
+        """Name and exit status of a process that has ended, if one has."""
+        for name, process in self._processes.items():
+            status = process.poll()
+            if status is not None:
+                return name, status
+        return None
+
+    def stop(self, patience: float = PATIENCE) -> dict[str, int]:
+        """End every process: SIGTERM, and SIGKILL for those that do not answer in time; returns exit statuses."""
+        for process in self._processes.values():
+            _send(process, signal.SIGTERM)
+        end = time.monotonic() + patience
+        for process in self._processes.values():
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _send(process, signal.SIGKILL)
+                process.wait()
+        for reader in self._readers:
+            reader.join(0.5)
+        return {name: process.returncode for name, process in self._processes.items()}
+
+    def __enter__(self) -> Supervisor:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _forward(self, name: str, stream: IO[str] | None) -> None:
+        assert stream is not None
+        with contextlib.suppress(ValueError, OSError):
+            for line in stream:
+                self._output(f"[{name}] {line.rstrip()}")
+
+
+def in_words(status: int) -> str:
+    """An exit status as a person says it."""
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"ended with status {status}"
+
+
+def _leash(parent: int) -> Callable[[], None] | None:
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+
+    def tie() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return tie
+
+
+def _send(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
