@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from .jit import compiled_call
@@ -28,10 +29,9 @@ def run_batch(kernel: Any, record: Floats, count: int, slices: Callable[[slice],
     pool, cores = _threads()
     shares = max(1, min(cores, count // SMALLEST_SHARE))
     edges = [count * k // shares for k in range(shares + 1)]
-    parts = [slice(lo, hi) for lo, hi in zip(edges, edges[1:], strict=False)]
-    first = compiled_call(kernel, record, *slices(parts[0])) if shares == 1 else None
-    if first is not None:
-        return int(first)
+    parts = [slice(lo, hi) for lo, hi in pairwise(edges)]
+    if shares == 1:
+        return int(compiled_call(kernel, record, *slices(parts[0])))
     compiled_call(kernel, record, *slices(slice(0, 0)))  # compiled once, before the threads start
     jobs = [pool.submit(compiled_call, kernel, record.copy(), *slices(part)) for part in parts]
     return max(int(job.result()) for job in jobs)

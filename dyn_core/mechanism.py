@@ -7,13 +7,14 @@ that frame stands in its parent's frame at the constant placement (R, p).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
 
 REVOLUTE, PRISMATIC = 0, 1  # Khalil's sigma; fixed joints are merged into their parent by the description

@@ -187,7 +187,7 @@ class Robot:
         return cartesian_stiffness(J, self.mechanism.stiffness, point, frame)
 
     def deflection(self, q: Any, wrench: Any, frame: str = "tool") -> Floats:
-        """Translation (m) and rotation (rad), (6,), of a frame under a wrench (6,) in N, N m at its origin, base axes."""
+        """Translation (m) and rotation (rad), (6,), of a frame under a wrench (6,) in N, N m there, base axes."""
         w = np.asarray(wrench, float)
         if w.shape != (6,) or not np.isfinite(w).all():
             raise InputError(f"the wrench must be six finite numbers (force, moment), found shape {w.shape}: {w}")

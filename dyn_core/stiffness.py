@@ -66,8 +66,8 @@ def cartesian_stiffness(J: Floats, K_theta: Floats, point: Floats, frame: str) -
         statement = "every joint is described as rigid, so the stiffness is infinite; give the joints a `stiffness`"
     elif compliant < 6:
         statement = (
-            f"only {compliant} joint{'s' if compliant > 1 else ''} can give way, so the frame is compliant in {rank} of 6 directions"
-            " and its stiffness in the others is infinite; the compliance is given"
+            f"only {compliant} joint{'s' if compliant > 1 else ''} can give way, so the frame is compliant in"
+            f" {rank} of 6 directions and its stiffness in the others is infinite; the compliance is given"
         )
     else:
         statement = (

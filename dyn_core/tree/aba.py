@@ -66,7 +66,7 @@ from .rnea import velocity_step
 
 @kernel
 def articulated_bodies(record, q, qd, tau, wrenches, qdd):
-    """Joint accelerations qdd (n,) for joint forces tau; wrenches (n, 6) act on the bodies, in and at the body frames."""
+    """Joint accelerations qdd (n,) for joint forces tau; wrenches (n, 6) on the bodies, in and at the body frames."""
     n = q.shape[0]
     start_base(record, 1.0)
     for j in range(n):

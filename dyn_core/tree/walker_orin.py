@@ -110,7 +110,7 @@ def mass_matrix_batch(record, q, H):
 
 @entry
 def mass_matrix_by_columns(record, q, zero, unit, no_wrenches, column, H):
-    """The first method: column j is the inverse dynamics of a unit acceleration of joint j, at rest, without gravity."""
+    """The first method: column j is the inverse dynamics of a unit acceleration of joint j, without gravity."""
     n = q.shape[0]
     status = OK
     for j in range(n):
