@@ -1,0 +1,408 @@
+"""The command `dyn`. Importing this needs the standard library only; each command imports what it needs itself."""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nodes import environment
+from nodes.domain import claim_domain
+
+HELP = """\
+usage: ./dyn COMMAND [OPTIONS]            ./dyn COMMAND --help tells more
+
+A robot arm under computed torque, simulated down to its motors, over ROS 2.
+The first command that needs it sets everything up inside this folder.
+
+  demo        start arm, controller and stiffness server, move, print a table
+  up          the same system, running until Ctrl-C; then, in another terminal:
+    move        move the arm smoothly to joint positions
+    state       show where the joints are
+    stiffness   the tool's Cartesian stiffness, or its deflection under a load
+  robots      list the robots that can be run
+  test        run the linter, the type checker and all tests
+  bench       measure speed, side by side with other libraries
+  setup       only make the environment that the other commands need
+
+examples:
+  ./dyn demo --robot puma560
+  ./dyn up puma560
+  ./dyn move 0 -45 90 0 30 0 --degrees --duration 3
+  ./dyn stiffness --wrench 0 0 -50 0 0 0
+"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a command is called, what environment it needs, its options, and what runs it."""
+
+    summary: str
+    needs: str
+    options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    examples: tuple[str, ...]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, with exit status 2."""
+
+    def error(self, message: str) -> "None":  # type: ignore[override]
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")
+
+
+def _finite(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text.strip()}' is not a number") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"'{text.strip()}' is not a finite number")
+    return value
+
+
+def _positive(text: str) -> float:
+    value = _finite(text)
+    if value <= 0.0:
+        raise argparse.ArgumentTypeError(f"'{text.strip()}' is not greater than 0")
+    return value
+
+
+def _json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+
+
+def _namespace_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--namespace", default="", metavar="NS", help="the robot's ROS namespace (default: none)"
+    )
+
+
+def _demo_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--robot", default="puma560", help="name of a robot, or a file (default: puma560)")
+    _json_option(parser)
+
+
+def _up_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)"
+    )
+    _namespace_option(parser)
+    parser.add_argument(
+        "--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)"
+    )
+
+
+def _move_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "positions",
+        nargs="+",
+        type=_finite,
+        metavar="Q",
+        help="one position per joint, in the robot's joint order (rad, m)",
+    )
+    parser.add_argument("--degrees", action="store_true", help="positions of revolute joints are in degrees")
+    parser.add_argument(
+        "--duration", type=_positive, metavar="S", help="time of the motion in seconds (default: chosen)"
+    )
+    parser.add_argument(
+        "--wait",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="return once the arm has arrived (default)",
+    )
+    _namespace_option(parser)
+
+
+def _state_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--watch", action="store_true", help="go on until Ctrl-C")
+    _json_option(parser)
+    _namespace_option(parser)
+
+
+def _stiffness_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "positions",
+        nargs="*",
+        type=_finite,
+        metavar="Q",
+        help="one position per joint (rad, m; default: where the arm is)",
+    )
+    parser.add_argument(
+        "--wrench",
+        nargs=6,
+        type=_finite,
+        metavar=("FX", "FY", "FZ", "MX", "MY", "MZ"),
+        help="force (N) and moment (N m) on the tool, base axes: show how far the tool gives way",
+    )
+    _json_option(parser)
+    _namespace_option(parser)
+
+
+def _setup_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "tier",
+        nargs="?",
+        choices=list(environment.TIERS),
+        default="ros",
+        help="for which commands (default: ros)",
+    )
+
+
+def _test_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("arguments", nargs="*", metavar="ARG", help="handed to pytest: paths, -k, -x, ...")
+
+
+def _bench_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("arguments", nargs="*", metavar="NAME", help="which benchmark (default: all)")
+    _json_option(parser)
+
+
+def _demo(args: argparse.Namespace) -> int:
+    from nodes import demo
+
+    return demo.run(args)
+
+
+def _up(args: argparse.Namespace) -> int:
+    from nodes import up
+
+    return up.run(args)
+
+
+def _move(args: argparse.Namespace) -> int:
+    from nodes import clients
+
+    return clients.move(args)
+
+
+def _state(args: argparse.Namespace) -> int:
+    from nodes import clients
+
+    return clients.state(args)
+
+
+def _stiffness(args: argparse.Namespace) -> int:
+    from nodes import clients
+
+    return clients.stiffness(args)
+
+
+def _robots(args: argparse.Namespace) -> int:
+    from dyn_core import DynError, load_robot, robot_names
+
+    rows: list[dict[str, object]] = []
+    for name in robot_names():
+        try:
+            robot = load_robot(name)
+        except DynError as error:
+            rows.append({"name": name, "joints": None, "description": None, "error": str(error)})
+        else:
+            rows.append(
+                {"name": name, "joints": robot.n, "description": robot.mechanism.description, "error": None}
+            )
+    if args.json:
+        print(json.dumps({"robots": rows}, indent=2))
+        return 0
+    width = max([len(str(row["name"])) for row in rows], default=0)
+    print(f"{'name':{width}}  joints  description")
+    for row in rows:
+        if row["error"] is None:
+            print(f"{row['name']:{width}}  {row['joints']:6}  {row['description']}")
+        else:
+            print(f"{row['name']:{width}}       -  cannot be loaded: {str(row['error']).splitlines()[0]}")
+    return 0
+
+
+def _test(args: argparse.Namespace) -> int:
+    if not environment.in_checkout():
+        print(
+            "dyn: the tests are in the repo's checkout, not in an installed package: run ./dyn test there.",
+            file=sys.stderr,
+        )
+        return 2
+    os.environ["ROS_DOMAIN_ID"] = str(claim_domain())
+    python = sys.executable
+    failed = []
+    for name, command in {
+        "ruff": [python, "-m", "ruff", "check", "."],
+        "mypy": [python, "-m", "mypy"],
+        "pytest": [python, "-m", "pytest", *args.arguments],
+    }.items():
+        print(f"dyn: {' '.join([name, *command[3:]])}", flush=True)
+        if subprocess.run(command, cwd=environment.ROOT, check=False).returncode != 0:
+            failed.append(name)
+    print(f"dyn: failed: {', '.join(failed)}" if failed else "dyn: ruff, mypy and pytest passed", flush=True)
+    return 1 if failed else 0
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from bench.__main__ import main as bench
+
+    return bench(args.arguments)
+
+
+def _setup(args: argparse.Namespace) -> int:
+    if environment.in_checkout():
+        print(f"ready: {environment.Environment.choose().venv}")
+    else:
+        print("nothing to set up: this is an installed package, and the environment is yours")
+    return 0
+
+
+COMMANDS = {
+    "demo": Command(
+        "Start arm, controller and stiffness server, move the arm, print a table, end.",
+        "ros",
+        _demo_options,
+        _demo,
+        ("./dyn demo", "./dyn demo --robot planar_2r", "./dyn demo --json"),
+    ),
+    "up": Command(
+        "Run a simulated arm with its controller and stiffness server until Ctrl-C.",
+        "ros",
+        _up_options,
+        _up,
+        ("./dyn up", "./dyn up planar_2r --namespace left", "./dyn up my_robot.yaml --rate 500"),
+    ),
+    "move": Command(
+        "Move the running arm smoothly to joint positions.",
+        "ros",
+        _move_options,
+        _move,
+        ("./dyn move 0 -0.5 1.2 0 0.4 0", "./dyn move 0 -45 90 0 30 0 --degrees --duration 3"),
+    ),
+    "state": Command(
+        "Show the joints of the running arm.",
+        "ros",
+        _state_options,
+        _state,
+        ("./dyn state", "./dyn state --watch", "./dyn state --json"),
+    ),
+    "stiffness": Command(
+        "Ask the running system for the tool's stiffness, or for its deflection under a wrench.",
+        "ros",
+        _stiffness_options,
+        _stiffness,
+        ("./dyn stiffness", "./dyn stiffness 0 -0.5 1.2 0 0.4 0", "./dyn stiffness --wrench 0 0 -50 0 0 0"),
+    ),
+    "robots": Command(
+        "List the robots that can be run by name; DYN_ROBOT_PATH names further folders.",
+        "core",
+        _json_option,
+        _robots,
+        ("./dyn robots", "./dyn robots --json"),
+    ),
+    "test": Command(
+        "Run ruff, mypy and pytest; arguments go to pytest.",
+        "test",
+        _test_options,
+        _test,
+        ("./dyn test", "./dyn test test/dyn_core -x", "./dyn test -k stiffness"),
+    ),
+    "bench": Command(
+        "Measure speed, side by side with other libraries.",
+        "bench",
+        _bench_options,
+        _bench,
+        ("./dyn bench", "./dyn bench --json"),
+    ),
+    "setup": Command(
+        "Make the environment that other commands need, and nothing else.",
+        "nothing",
+        _setup_options,
+        _setup,
+        ("./dyn setup", "./dyn setup test"),
+    ),
+}
+
+HANDED_ON = ("test", "bench")
+"""Commands whose arguments belong to another program and are not parsed here."""
+
+
+def build_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of one command's arguments."""
+    command = COMMANDS[name]
+    parser = _Parser(
+        prog=f"dyn {name}",
+        description=command.summary,
+        epilog="examples:\n" + "\n".join(f"  {example}" for example in command.examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.options(parser)
+    return parser
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a command line, with `command` its name; ends the process on help and on errors."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        sys.stdout.write(HELP)
+        raise SystemExit(0 if argv else 2)
+    name, *rest = argv
+    if name not in COMMANDS:
+        sys.stderr.write(f"dyn: there is no command '{name}' (there are {', '.join(COMMANDS)})\n")
+        raise SystemExit(2)
+    parser = build_parser(name)
+    if name in HANDED_ON and not {"-h", "--help"} & set(rest):
+        return argparse.Namespace(command=name, arguments=rest)
+    # argparse takes -1e-3 for an option; with a space before it, it is a number to argparse and to float alike.
+    args = parser.parse_args(
+        [f" {word}" if word.startswith("-") and _is_number(word) else word for word in rest]
+    )
+    args.command = name
+    return args
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0 done, 1 failed, 2 wrong use or a named error, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        args = parse(arguments)
+        command = COMMANDS[args.command]
+        environment.enter(args.tier if args.command == "setup" else command.needs, arguments)
+        status = _run(command, args)
+        sys.stdout.flush()
+        return status
+    except environment.SetupError as error:
+        print(f"dyn: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+
+
+def _run(command: Command, args: argparse.Namespace) -> int:
+    try:
+        from dyn_core.errors import DynError
+
+        try:
+            return command.run(args)
+        except DynError as error:
+            print(f"dyn: {error}", file=sys.stderr)
+            return 2
+    except ModuleNotFoundError as error:
+        if environment.in_checkout():
+            raise
+        print(
+            f"dyn: the Python module {error.name} is missing: install it, or source ROS 2, and try again.",
+            file=sys.stderr,
+        )
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
