@@ -223,7 +223,8 @@ class Section:
             value = float(match[1])
             if math.isfinite(value):
                 return math.radians(value) if match[4] == "deg" else value
-        return self._number(node, field, ANGLES, -math.inf, -math.inf)
+        value = self._number(node, field, ANGLES, -math.inf, -math.inf)
+        return 0.0 if math.isnan(value) else value
 
     def vector(self, key: str, size: int, *, unit: str = "", default: Sequence[float] | None = None) -> Floats:
         """A list of finite numbers."""

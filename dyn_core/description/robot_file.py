@@ -147,7 +147,7 @@ def _read_inertia(link: Section) -> tuple[float, Floats, Floats]:
     com = link.vector("com", 3, unit="m", default=(0.0, 0.0, 0.0))
     if link.is_list("inertia"):
         inertia = link.matrix("inertia")
-        if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * float(np.abs(inertia).max())):
+        if (np.abs(inertia - inertia.T) > 1e-9 * np.abs(inertia).max()).any():
             link.problem("inertia", "is not symmetric", "a symmetric 3 x 3 matrix")
             return mass, com, np.zeros((3, 3))
     else:
@@ -218,7 +218,7 @@ def _read_motor(section: Section, joint: _Joint) -> None:
     if "range" in dac and low >= high:
         dac.problem("range", f"the lower end {low:g} is not below the upper {high:g}", "[lower, upper] in V")
     sign = dac.number("sign", default=1.0)
-    if abs(sign) != 1.0:
+    if math.isfinite(sign) and abs(sign) != 1.0:
         dac.problem("sign", f"found {sign:g}", "1 or -1")
     offset = dac.number("offset", unit="V", default=0.0)
     if low < high and not low <= offset <= high:
