@@ -219,11 +219,7 @@ def _robots(args: argparse.Namespace) -> int:
 
 def _test(args: argparse.Namespace) -> int:
     if not environment.in_checkout():
-        print(
-            "dyn: the tests are in the repo's checkout, not in an installed package: run ./dyn test there.",
-            file=sys.stderr,
-        )
-        return 2
+        raise environment.SetupError("the tests are not installed: run ./dyn test in a checkout of the repo.")
     os.environ["ROS_DOMAIN_ID"] = str(claim_domain())
     python = sys.executable
     failed = []
@@ -387,20 +383,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(command: Command, args: argparse.Namespace) -> int:
     try:
-        from dyn_core.errors import DynError
-
-        try:
-            return command.run(args)
-        except DynError as error:
-            print(f"dyn: {error}", file=sys.stderr)
-            return 2
+        return command.run(args)
     except ModuleNotFoundError as error:
         if environment.in_checkout():
             raise
-        print(
-            f"dyn: the Python module {error.name} is missing: install it, or source ROS 2, and try again.",
-            file=sys.stderr,
-        )
+        raise environment.SetupError(
+            f"the Python module {error.name} is missing: install it, or source ROS 2, and try again."
+        ) from error
+    except Exception as error:
+        # Only a command that has imported dyn_core can have raised its errors; importing it here would cost 0.5 s.
+        errors = sys.modules.get("dyn_core.errors")
+        if errors is None or not isinstance(error, errors.DynError):
+            raise
+        print(f"dyn: {error}", file=sys.stderr)
         return 2
 
 

@@ -188,16 +188,20 @@ class Environment:
 
     def _digest(self, step: str) -> str:
         """A digest of what a step is made from."""
+        sources = [ROOT / "requirements" / f"{'ros' if step == 'interfaces' else step}.txt"]
         if step == "interfaces":
-            sources = [ROOT / "CMakeLists.txt", ROOT / "package.xml", ROOT / "requirements" / "ros.txt"]
-            for folder in ("msg", "srv", "action"):
-                sources += sorted((ROOT / folder).glob(f"*.{folder}"))
-        else:
-            sources = [ROOT / "requirements" / f"{step}.txt"]
+            sources += self._interface_files()
         digest = hashlib.sha256(_sourced_digest().encode() if self.sourced else b"")
         for source in sources:
             digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
         return digest.hexdigest()
+
+    def _interface_files(self) -> list[Path]:
+        """What the interfaces are built from."""
+        files = [ROOT / "CMakeLists.txt", ROOT / "package.xml", ROOT / "LICENSE"]
+        for kind in ("msg", "srv", "action"):
+            files += sorted((ROOT / kind).glob(f"*.{kind}"))
+        return files
 
     def _state(self) -> dict[str, str]:
         try:
@@ -332,18 +336,24 @@ class Environment:
         if not self.sourced:
             numpy_include = _output(python, "import numpy; print(numpy.get_include())")
             patch_exports(self.venv, _output(python, _PRINT_INCLUDE), numpy_include)
-        build = self.folder / "build"
-        shutil.rmtree(build, ignore_errors=True)
+        work = self.folder / "build"
+        shutil.rmtree(work, ignore_errors=True)
+        source, build = work / "source", work / "out"
+        # CMake refuses include folders below the source folder, and the venv is below the repo: build from a copy.
+        for path in self._interface_files():
+            copy = source / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
         env = self.variables()
         env["CMAKE_PREFIX_PATH"] = _joined(_parts(env, "AMENT_PREFIX_PATH"), _parts(env, "CMAKE_PREFIX_PATH"))
-        configure: list[str | Path] = ["cmake", "-S", ROOT, "-B", build, "-DDYN_ROBOT_INTERFACES_ONLY=ON"]
+        configure: list[str | Path] = ["cmake", "-S", source, "-B", build, "-DDYN_ROBOT_INTERFACES_ONLY=ON"]
         configure += [f"-DPython3_EXECUTABLE={python}", f"-DCMAKE_INSTALL_PREFIX={self.prefix}"]
         configure += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
         jobs = str(os.cpu_count() or 1)
         self._run("preparing the build of the messages", configure, env=env)
         self._run("building the messages", ["cmake", "--build", build, "--parallel", jobs], env=env)
         self._run("installing the messages", ["cmake", "--install", build], env=env)
-        shutil.rmtree(build, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
 
     def _has_interfaces(self, python: str | Path) -> bool:
         """Whether the sourced environment brings these very interfaces."""
