@@ -42,6 +42,11 @@ PAST = 1.0
 FUTURE = 3600.0
 """A trajectory must begin within this time (s): a stamp of another clock is not waited for."""
 
+JUMP = 0.5
+"""A step of the joint states' stamps above this (s) is a fault: the desired state would jump with it."""
+SLICES = 5
+"""The wait for a joint state is cut into so many slices, so that a stall of this process counts as one of them."""
+
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
 
@@ -88,7 +93,9 @@ class ComputedTorqueController(LifecycleNode):
         try:
             self._robot = load_robot(given["robot"])
             code_limits(self._robot)
-            self._law = ComputedTorque(self._robot, given["bandwidth"], mode=given["mode"])
+            self._law = ComputedTorque(
+                self._robot, given["bandwidth"], mode=given["mode"], friction=given["friction"]
+            )
             zeros = np.zeros(self._robot.n)
             self._law.command((zeros, zeros, zeros), zeros, zeros)
         except DynError as error:
@@ -98,6 +105,7 @@ class ComputedTorqueController(LifecycleNode):
         self._robot_name = self._robot.name
         self._joints = JointOrder(self._robot.joint_names)
         self._period = 1.0 / given["rate"]
+        self._slice = given["state_timeout"] / SLICES
         self._make_messages()
         self._command_publisher = self.create_publisher(MotorCommand, "motor_commands", STREAM)
         self._state_publisher = self.create_publisher(JointTrajectory, "~/state", 10)
@@ -187,19 +195,17 @@ class ComputedTorqueController(LifecycleNode):
 
     def _forget_states(self) -> None:
         self._stamp = 0
-        self._heard = 0.0
+        self._silence = 0.0
+        self._counted = time.monotonic()
         self._plan: Plan | None = None
         self._next: Plan | None = None
 
     def _cycle(self) -> None:
-        timeout = self._given["state_timeout"]
-        self._waiter.wait(timeout)
+        self._waiter.wait(self._slice)
         message, older = take_newest(self._state_subscription)
         self._passed_over += older
         if message is None or not self._accept_state(message):
-            if self._heard and time.monotonic() - self._heard > timeout:
-                self._trip("no valid joint state in time")
-                self._send_zero()
+            self._count_silence()
             return
         if self._fault:
             self._send_zero()
@@ -225,6 +231,15 @@ class ComputedTorqueController(LifecycleNode):
         if self._statistics.count % self._given["state_every"] == 0:
             self._publish_state(message.header.stamp, (q_d, qd_d), (q, qd))
 
+    def _count_silence(self) -> None:
+        """A slice without a valid joint state, or a part of one; silence before the first joint state is no fault."""
+        now = time.monotonic()
+        self._silence += min(now - self._counted, self._slice)
+        self._counted = now
+        if self._stamp and self._silence > self._given["state_timeout"]:
+            self._trip("no valid joint state in time")
+            self._send_zero()
+
     def _accept_state(self, message: JointState) -> bool:
         stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
         try:
@@ -239,8 +254,10 @@ class ComputedTorqueController(LifecycleNode):
                 self._trip(f"joint state {dropped}")
                 self._send_zero()
             return False
+        if self._stamp and stamp - self._stamp > JUMP * NANOSECONDS and not self._fault:
+            self._trip(f"the clock of the joint states jumped by {(stamp - self._stamp) * 1e-9:.3g} s")
         self._q, self._qd, self._stamp = q, qd, stamp
-        self._heard = time.monotonic()
+        self._silence, self._counted = 0.0, time.monotonic()
         return True
 
     def _desired(self, stamp: int, q: np.ndarray) -> State:
@@ -320,7 +337,7 @@ class ComputedTorqueController(LifecycleNode):
     def _on_clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if not self._fault:
             response.success, response.message = True, "there was no fault"
-        elif time.monotonic() - self._heard > self._given["state_timeout"]:
+        elif self._silence > self._slice or not self._stamp:
             # A robot that was started anew may count its time from the beginning.
             self._stamp = 0
             response.success, response.message = False, f"the cause is still there: {self._fault}"

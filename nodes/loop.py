@@ -111,7 +111,7 @@ class Pacer:
     """Absolute deadlines t0 + k/rate on the monotonic clock.
 
     A missed deadline is counted and its period handed to the caller, who does the work of all elapsed periods at once;
-    beyond ``limit`` seconds the rest is given up, counted in ``lost``, and the deadlines move on.
+    beyond ``limit`` seconds the rest is given up and counted in ``lost``, and the deadlines move on.
     """
 
     def __init__(self, rate: float, limit: float) -> None:

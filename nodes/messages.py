@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dyn_core.errors import DynError, MissingMotorError
+from dyn_core.actuation import CODES
+from dyn_core.errors import DynError
 
 if TYPE_CHECKING:
     from dyn_core.robot import Robot
@@ -102,11 +103,9 @@ def motor_codes(message: Any, joints: JointOrder, lowest: np.ndarray, highest: n
 
 
 def code_limits(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest DAC code (n,), (n,) of each motor."""
-    motors = robot.mechanism.motors
-    if motors is None:
-        raise MissingMotorError(f"{robot.name} describes no motors; this node drives motors")
-    return np.zeros(robot.n, dtype=np.int64), 2 ** motors.dac_bits.astype(np.int64) - 1
+    """Lowest and highest DAC code (n,), (n,) of each motor; MissingMotorError for a robot without motors."""
+    highest = robot.actuation.motors[:, CODES] - 1.0
+    return np.zeros(robot.n), highest
 
 
 def wrench(message: Any) -> np.ndarray:

@@ -84,10 +84,11 @@ SIMULATED_ROBOT: tuple[ParameterSpec, ...] = (
     ParameterSpec("wrench_timeout", 0.1, "An external wrench acts for this long after its message (s).", 0.001, 10.0),
     ParameterSpec(
         "max_catch_up",
-        0.1,
-        "Real time that is simulated at once after a stall (s); what lies beyond is lost, and counted.",
+        0.02,
+        "Real time that is made up for at once after a stall (s); beyond that simulated time stands still, and what "
+        "was lost is counted.",
         0.001,
-        10.0,
+        1.0,
     ),
     ParameterSpec("publish_clock", False, "Publish simulated time on /clock, from zero, at 100 Hz."),
     REALTIME_PRIORITY,
@@ -104,7 +105,7 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
         read_only=False,
     ),
     ParameterSpec(
-        "bandwidth", 60.0, "Bandwidth lambda of the error dynamics of every joint (rad/s).", 0.1, 1000.0, read_only=False
+        "bandwidth", 100.0, "Bandwidth lambda of the error dynamics of every joint (rad/s).", 0.1, 1000.0, read_only=False
     ),
     ParameterSpec(
         "mode",
@@ -114,9 +115,17 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
         read_only=False,
     ),
     ParameterSpec(
+        "friction",
+        "desired",
+        "Friction is compensated at the desired or at the measured speed; at standstill the latter chatters.",
+        choices=("desired", "measured"),
+        read_only=False,
+    ),
+    ParameterSpec(
         "state_timeout",
         0.1,
-        "Without a valid joint state for this long: 0 V and a latched fault (s).",
+        "Without a valid joint state for this long: 0 V and a latched fault (s). Time in which this process itself "
+        "did not run does not count.",
         0.001,
         10.0,
         read_only=False,

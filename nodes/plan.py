@@ -85,4 +85,8 @@ def joined(points: TrajectoryPoints, present: State, tolerance: float) -> Motion
             accelerations = np.vstack((qdd, accelerations[1:]))
     if len(times) < 2:
         raise Dropped("no duration")
+    if velocities is None and (qd.any() or qdd.any()):
+        # A spline through positions alone begins at rest: take over its inner slopes, and begin with the present ones.
+        _, velocities, accelerations = through_points(times, positions).sample(times)
+        velocities[0], accelerations[0] = qd, qdd
     return through_points(times, positions, velocities, accelerations)

@@ -31,6 +31,8 @@ class ServedNode(Protocol):
 
     def get_logger(self) -> Any: ...
 
+    def create_guard_condition(self, callback: Callable[[], None]) -> Any: ...
+
     def destroy_node(self) -> Any: ...
 
 
@@ -53,6 +55,7 @@ class StopSignal:
         threading.Thread(target=self._watch, name="stop_signal", daemon=True).start()
 
     def on_stop(self, wake: Callable[[], None]) -> None:
+        """Call ``wake`` when the signal comes."""
         self._wake = wake
 
     @property
@@ -70,6 +73,10 @@ def _noticed(number: int, frame: FrameType | None) -> None:
     """Python-side handler: the pipe has already told the watcher."""
 
 
+def _nothing() -> None:
+    """What the executor is woken with."""
+
+
 def run(name: str, make: Callable[[], ServedNode], args: Sequence[str] | None = None) -> int:
     """Run a node until it is told to end; returns the process's exit status (0 clean, 1 failed, 2 wrong input)."""
     stop = StopSignal()
@@ -80,7 +87,8 @@ def run(name: str, make: Callable[[], ServedNode], args: Sequence[str] | None = 
         served = make()
         executor = SingleThreadedExecutor()
         executor.add_node(served)
-        stop.on_stop(executor.wake)
+        # The executor's own wake-up does not end a spin_once; work does.
+        stop.on_stop(served.create_guard_condition(_nothing).trigger)
         while not stop.received:
             _serve(executor, served)
             if served.failure is not None:

@@ -37,6 +37,8 @@ from nodes.process import run
 
 CLOCK_RATE = 100.0
 """Messages per second on /clock."""
+RESYNCHRONISE = 1.0
+"""Seconds lost in one stall above which the stamps jump to real time; below, the simulation only falls behind it."""
 
 
 class SimulatedRobot(Node):
@@ -71,6 +73,7 @@ class SimulatedRobot(Node):
         self._timeouts = 0
         self._passed_over = 0
         self._ticks = 0
+        self._jumped = 0
         self._warm_up()
 
         self._state = JointState(name=self._joints.names)
@@ -132,7 +135,10 @@ class SimulatedRobot(Node):
         self._stepper = self._new_stepper()
 
     def _cycle(self) -> None:
+        lost = self._pacer.lost
         elapsed = self._pacer.wait()
+        if (self._pacer.lost - lost) * self._period > RESYNCHRONISE:
+            self._jumped += self._pacer.lost - lost
         if self._reset_asked:
             self._reset()
         self._take_command(elapsed)
@@ -195,7 +201,7 @@ class SimulatedRobot(Node):
         self._position[:] = stepper.q
         self._velocity[:] = stepper.qd
         self._effort[:] = stepper.tau if self._released else 0.0
-        nanoseconds = self._start + (self._ticks + self._pacer.lost) * self._pacer.period
+        nanoseconds = self._start + (self._ticks + self._jumped) * self._pacer.period
         stamp = self._state.header.stamp
         stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
         self._state_publisher.publish(self._state)

@@ -81,7 +81,7 @@ class Supervisor:
 
     def stop(self, patience: float = PATIENCE) -> dict[str, int]:
         """End every process: SIGTERM, and SIGKILL for those that do not answer in time; returns exit statuses."""
-        for process in self._processes.values():
+        for process in reversed(self._processes.values()):
             _send(process, signal.SIGTERM)
         end = time.monotonic() + patience
         for process in self._processes.values():

@@ -1,0 +1,214 @@
+"""A client of a running system: finds it, changes its state, calls its services and records its loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from dyn_core.errors import DynError
+from dyn_robot.msg import MotorCommand
+from nodes.bringup import absolute
+from nodes.loop import NANOSECONDS, WithheldGroup
+
+CONTROLLER = "computed_torque_controller"
+SIMULATION = "simulated_robot"
+NOT_RUNNING = "no robot is running here; start one with ./dyn up"
+
+RECORD = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=4000, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class ClientError(DynError):
+    """The running system did not do what was asked, or there is none."""
+
+
+class Recorder:
+    """Keeps every message of a topic; the queue is emptied by ``drain``, not by callbacks, so that it costs little."""
+
+    def __init__(self, node: Any, message_type: type, topic: str) -> None:
+        self.messages: list[Any] = []
+        self._subscription = node.create_subscription(
+            message_type, topic, lambda _: None, RECORD, callback_group=WithheldGroup()
+        )
+
+    def drain(self) -> None:
+        """Take what has arrived."""
+        handle = self._subscription.handle
+        with handle:
+            while (message := handle.take_message(self._subscription.msg_type, False)) is not None:
+                self.messages.append(message[0])
+
+    def clear(self) -> None:
+        self.drain()
+        self.messages.clear()
+
+
+class RobotClient:
+    """A node of its own with a context of its own; use it as a context manager."""
+
+    def __init__(self, namespace: str = "", domain: int | None = None) -> None:
+        self._context = Context()
+        rclpy.init(
+            args=[], context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO
+        )
+        self.node = rclpy.create_node(
+            "dyn_client",
+            context=self._context,
+            namespace=absolute(namespace) or "/",
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._clients: dict[str, Any] = {}
+        self._diagnostics: dict[str, dict[str, str]] = {}
+        self._diagnostic_count: dict[str, int] = {}
+        self._trajectories = self.node.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._controller_state: Recorder | None = None
+        self._joint_states: Recorder | None = None
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
+
+    def __enter__(self) -> RobotClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the graph."""
+        if self._context.ok():
+            self._executor.shutdown(timeout_sec=0.5)
+            self.node.destroy_node()
+            self._context.shutdown()
+
+    def spin(self, seconds: float) -> None:
+        """Serve callbacks for a time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
+    def wait(self, ready: Callable[[], bool], timeout: float, period: float = 0.02) -> bool:
+        """Serve callbacks until ``ready()`` or the timeout; says which."""
+        end = time.monotonic() + timeout
+        while not ready():
+            if time.monotonic() > end:
+                return False
+            self.spin(period)
+        return True
+
+    def record(self, message_type: type, topic: str) -> Recorder:
+        """Record a topic from now on."""
+        return Recorder(self.node, message_type, topic)
+
+    def running(self, timeout: float = 3.0) -> bool:
+        """Whether a robot publishes joint states here."""
+        return self.wait(lambda: self.node.count_publishers("joint_states") > 0, timeout)
+
+    def call(self, service_type: Any, name: str, request: Any, timeout: float = 5.0) -> Any:
+        """Call a service and return its response; ClientError without an answer in time."""
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = self.node.create_client(service_type, name)
+        if not self.wait(client.service_is_ready, timeout):
+            raise ClientError(f"the service {name} is not there")
+        future = client.call_async(request)
+        if not self.wait(future.done, timeout, 0.002):
+            client.remove_pending_request(future)
+            raise ClientError(f"the service {name} gave no answer within {timeout:g} s")
+        return future.result()
+
+    def lifecycle_state(self, node: str = CONTROLLER, timeout: float = 5.0) -> str:
+        """Label of a lifecycle node's state."""
+        return self.call(GetState, f"{node}/get_state", GetState.Request(), timeout).current_state.label
+
+    def change_state(self, transition: int, node: str = CONTROLLER, timeout: float = 5.0) -> bool:
+        """Ask a lifecycle node for a transition; says whether it succeeded."""
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return self.call(ChangeState, f"{node}/change_state", request, timeout).success
+
+    def activate(self, node: str = CONTROLLER, timeout: float = 120.0) -> None:
+        """Configure and activate a lifecycle node, from whatever state it is in."""
+        steps = {"unconfigured": Transition.TRANSITION_CONFIGURE, "inactive": Transition.TRANSITION_ACTIVATE}
+        for _ in range(len(steps)):
+            label = self.lifecycle_state(node, timeout)
+            if label == "active":
+                return
+            if label not in steps or not self.change_state(steps[label], node, timeout):
+                raise ClientError(f"{node} could not be activated from its state {label!r}")
+
+    def deactivate(self, node: str = CONTROLLER) -> None:
+        """Deactivate a lifecycle node."""
+        if not self.change_state(Transition.TRANSITION_DEACTIVATE, node):
+            raise ClientError(f"{node} could not be deactivated")
+
+    def joint_state(self, timeout: float = 5.0) -> JointState:
+        """The newest joint state."""
+        if self._joint_states is None:
+            self._joint_states = self.record(JointState, "joint_states")
+        return self._newest(self._joint_states, "joint state", timeout)
+
+    def controller_state(self, timeout: float = 5.0) -> JointTrajectory:
+        """The newest ~/state of the controller: point 0 desired, point 1 measured, at the same instant."""
+        if self._controller_state is None:
+            self._controller_state = self.record(JointTrajectory, f"{CONTROLLER}/state")
+        return self._newest(self._controller_state, "state of the controller", timeout)
+
+    def diagnostics(self, node: str, timeout: float = 3.0, new: bool = True) -> dict[str, str]:
+        """The next (or, if not ``new``, the last) diagnostic values of a node."""
+        name = f"{absolute(self.node.get_namespace())}/{node}".lstrip("/")
+        seen = self._diagnostic_count.get(name, 0) if new else 0
+        if not self.wait(lambda: self._diagnostic_count.get(name, 0) > seen, timeout):
+            raise ClientError(f"no diagnostics of {node}")
+        return self._diagnostics[name]
+
+    def send_trajectory(
+        self, names: list[str], times: np.ndarray, positions: np.ndarray, start: int = 0, timeout: float = 3.0
+    ) -> None:
+        """Publish a trajectory of positions (m, n) at times (m,); start: stamp in ns, 0 for at once."""
+        if not self.wait(lambda: self._trajectories.get_subscription_count() > 0, timeout):
+            raise ClientError("no controller listens for trajectories")
+        message = JointTrajectory(joint_names=list(names))
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, NANOSECONDS)
+        for t, row in zip(times, positions, strict=True):
+            point = JointTrajectoryPoint(positions=[float(x) for x in row])
+            nanoseconds = round(float(t) * NANOSECONDS)
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, NANOSECONDS)
+            message.points.append(point)
+        self._trajectories.publish(message)
+
+    def _newest(self, recorder: Recorder, what: str, timeout: float) -> Any:
+        recorder.clear()
+
+        def arrived() -> bool:
+            recorder.drain()
+            return bool(recorder.messages)
+
+        if not self.wait(arrived, timeout, 0.01):
+            raise ClientError(f"no {what} heard within {timeout:g} s")
+        return recorder.messages[-1]
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {item.key: item.value for item in status.values}
+            values["message"] = status.message
+            values["level"] = str(status.level[0])
+            self._diagnostics[status.name] = values
+            self._diagnostic_count[status.name] = self._diagnostic_count.get(status.name, 0) + 1
+
+
+def nanoseconds(stamp: Any) -> int:
+    """A message's stamp as a whole number of ns."""
+    return stamp.sec * NANOSECONDS + stamp.nanosec
