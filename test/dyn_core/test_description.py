@@ -130,7 +130,7 @@ MISTAKES = {
     "circle": ("type: revolute", "type: revolute\n    parent: hand", 8, r"parent: goes in a circle: 'upper'"),
     "missing motor": ("    motor: {gear", "    motr: {gear", 26, r"joints\[1\]\.motor: missing for joint 'j2'"),
     "motor on passive": ("type: prismatic", "type: prismatic\n    active: false", 32, r"motor: given for a passive"),
-    "not a boolean": ("type: prismatic", "type: prismatic\n    active: yes", 28, r"found 'yes'; allowed: true or false"),
+    "not a boolean": ("type: prismatic", "type: prismatic\n    active: yes", 28, r"found 'yes'; allowed: true"),
     "limits reversed": ("[-160 deg, 160 deg]", "[160 deg, -160 deg]", 9, r"position: the lower 2\.79253 is not below"),
     "bad angle": ("alpha: 90 deg", "alpha: 90 degrees", 8, r"dh\.alpha: found '90 degrees'; allowed: an angle"),
     "zero velocity": ("velocity: 2", "velocity: 0", 9, r"limits\.velocity: found 0; allowed: a finite number > 0"),

@@ -1,0 +1,59 @@
+"""The documentation's examples do what the pages say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dyn_core import Robot
+from dyn_core.description import load_mechanism
+from dyn_core.description.robot_file import JOINT_KEYS, MOTOR_KEYS, ROBOT_KEYS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def examples(language: str) -> list[tuple[str, str]]:
+    """Every fenced block of a language, with the page and line that it stands at."""
+    found = []
+    for page in PAGES:
+        text = page.read_text()
+        for block in re.finditer(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            line = text.count("\n", 0, block.start()) + 1
+            found.append((f"{page.relative_to(ROOT)}:{line}", block[1]))
+    return found
+
+
+def parametrize(language: str) -> pytest.MarkDecorator:
+    blocks = examples(language)
+    return pytest.mark.parametrize(("place", "text"), blocks, ids=[place for place, _ in blocks])
+
+
+@parametrize("python")
+def test_a_python_example_runs(place: str, text: str) -> None:
+    exec(compile(text, place, "exec"), {"__name__": "example"})
+
+
+@parametrize("yaml")
+def test_a_robot_example_loads(place: str, text: str, tmp_path: Path) -> None:
+    if "joints:" not in text:
+        pytest.skip("not a robot description")
+    file = tmp_path / "robot.yaml"
+    file.write_text(text)
+    robot = Robot(load_mechanism(file))
+    assert robot.mass_matrix([0.0] * robot.n).shape == (robot.n, robot.n)
+
+
+def test_the_reference_names_every_key() -> None:
+    text = (ROOT / "docs" / "robot_description.md").read_text()
+    missing = [key for key in (*ROBOT_KEYS, *JOINT_KEYS, *MOTOR_KEYS) if f"`{key}`" not in text]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+    broken = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    assert not broken
