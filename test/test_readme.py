@@ -1,0 +1,182 @@
+"""Every command of the README works as it stands there, or is named here with the reason why it is not run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="the commands need ROS 2")
+
+from nodes.domain import claim_domain
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text()
+
+NEEDS_ROS = "needs an installed ROS 2 with colcon and ros2; test_package.py and test/nodes test what they start"
+NOT_RUN = {
+    "./dyn test": "is what runs this test",
+    "./dyn bench": "measures for minutes; its own tests are in the benchmarks' folder",
+    "colcon build --packages-select dyn_robot": NEEDS_ROS,
+    "source install/setup.bash": NEEDS_ROS,
+    "ros2 launch dyn_robot sim.launch.py robot:=puma560": NEEDS_ROS,
+    "ros2 launch dyn_robot sim.launch.py --show-args": NEEDS_ROS,
+}
+UP = "./dyn up puma560"
+ALONE = ("./dyn demo", "./dyn demo --json", "./dyn --help", "./dyn robots")
+BESIDE = (
+    "./dyn state",
+    "./dyn move 0 45 -90 0 30 0 --degrees --duration 3",
+    "./dyn stiffness",
+    "./dyn stiffness --wrench 0 0 -50 0 0 0",
+)
+
+
+def commands() -> list[str]:
+    """The lines of the README's bash blocks, in order."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def words(command: str) -> list[str]:
+    """The command as this test runs it: `./dyn` by this Python."""
+    first, *rest = command.split()
+    assert first == "./dyn"
+    return [sys.executable, str(ROOT / "dyn"), *rest]
+
+
+def environment(domain: int) -> dict[str, str]:
+    return os.environ | {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+
+
+def run(command: str, domain: int, limit: float) -> str:
+    """Standard output of a command that must end with status 0 within the limit (s)."""
+    process = subprocess.Popen(
+        words(command),
+        cwd=ROOT,
+        env=environment(domain),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        pytest.fail(f"{command} did not end within {limit:g} s\n{out[-2000:]}\n{err[-2000:]}")
+    assert process.returncode == 0, f"{command} ended with {process.returncode}\n{out[-2000:]}\n{err[-2000:]}"
+    assert members(process.pid) == [], f"{command} left processes behind"
+    return out
+
+
+def members(session: int) -> list[int]:
+    """The processes of a session that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, its_session = stat.read_text().rpartition(")")[2].split()[:4]
+        except (OSError, ValueError):
+            continue
+        if int(its_session) == session and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def domain() -> int:
+    return claim_domain()
+
+
+@pytest.fixture(scope="module")
+def system(domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The README's `./dyn up`, until the last test that uses it has ended."""
+    log = tmp_path_factory.mktemp("up") / "log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            words(UP), cwd=ROOT, env=environment(domain), stdout=file, stderr=file, start_new_session=True
+        )
+    try:
+        end = time.monotonic() + 120
+        while True:
+            assert process.poll() is None, f"{UP} ended at once:\n{log.read_text()[-3000:]}"
+            assert time.monotonic() < end, f"{UP} is not up after 120 s:\n{log.read_text()[-3000:]}"
+            if moves(domain):
+                break
+            time.sleep(0.5)
+        yield
+        process.send_signal(signal.SIGINT)
+        try:
+            status = process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"{UP} does not end on Ctrl-C:\n{log.read_text()[-3000:]}")
+        assert status in (0, 130), log.read_text()[-3000:]
+        left = members(process.pid)
+        assert left == [], f"{UP} left processes {left} behind"
+    finally:
+        if members(process.pid):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def moves(domain: int) -> bool:
+    """Whether the controller is up: the stay-where-you-are command is accepted."""
+    stay = subprocess.run(
+        words("./dyn move 0 0 0 0 0 0 --duration 0.5"),
+        cwd=ROOT,
+        env=environment(domain),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return stay.returncode == 0
+
+
+def test_every_command_is_known_here() -> None:
+    known = {*NOT_RUN, UP, *ALONE, *BESIDE}
+    assert set(commands()) == known
+
+
+@pytest.mark.parametrize("command", NOT_RUN)
+def test_commands_that_are_not_run_exist(command: str) -> None:
+    if command.startswith("./dyn"):
+        assert "usage" in run(f"{command} --help", 0, 60).lower()
+    else:
+        pytest.skip(NOT_RUN[command])
+
+
+def test_help_fits_on_a_screen() -> None:
+    text = run("./dyn --help", 0, 60)
+    assert len(text.splitlines()) <= 40
+    assert all(len(line) <= 80 for line in text.splitlines())
+    for command in ("demo", "up", "move", "state", "stiffness", "robots", "test", "bench"):
+        assert command in text
+
+
+def test_robots_are_listed() -> None:
+    text = run("./dyn robots", 0, 60)
+    assert all(name in text for name in ("puma560", "cmu_dd_arm", "planar_2r"))
+
+
+def test_the_demo_prints_a_table(domain: int) -> None:
+    text = run("./dyn demo", domain, 180)
+    assert all(f"joint{j}" in text for j in range(1, 7))
+
+
+def test_the_demo_gives_json(domain: int) -> None:
+    assert isinstance(json.loads(run("./dyn demo --json", domain, 180)), dict)
+
+
+@pytest.mark.parametrize("command", BESIDE)
+@pytest.mark.usefixtures("system")
+def test_clients_of_a_running_system(domain: int, command: str) -> None:
+    assert run(command, domain, 60).strip()
