@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from nodes import environment
 from nodes.domain import claim_domain
@@ -50,7 +51,7 @@ class Command:
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, with exit status 2."""
 
-    def error(self, message: str) -> "None":  # type: ignore[override]
+    def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")
 
 

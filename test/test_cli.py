@@ -1,0 +1,180 @@
+"""The command line of `dyn`: help that fits a screen, and one clear line for every mistake."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dyn_core.errors import DynError
+from nodes import cli, environment
+
+REPO = Path(environment.__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' own environment is the one to run in."""
+    monkeypatch.setattr(environment, "enter", lambda *_: None)
+
+
+def test_the_command_line_needs_the_standard_library_only() -> None:
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import nodes.cli; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, str(REPO)], capture_output=True, text=True, timeout=60, check=True
+    )
+    top = {name.partition(".")[0] for name in done.stdout.split()}
+    assert top - set(sys.stdlib_module_names) - {"__main__", "__mp_main__"} == {"nodes"}
+
+
+def test_help_fits_one_screen_and_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--help"])
+    assert ended.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    for name in cli.COMMANDS:
+        assert any(line.split()[:1] == [name] for line in lines), name
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_every_command_has_help_with_examples(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        cli.main([name, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert f"./dyn {name}" in text.partition("examples:")[2]
+    assert len(text.splitlines()) <= 24
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_every_example_is_understood(name: str) -> None:
+    for example in cli.COMMANDS[name].examples:
+        program, *words = example.split()
+        assert program == "./dyn"
+        assert cli.parse(words).command == name
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["fly"], "no command 'fly'"),
+        (["demo", "--robots", "x"], "--robots"),
+        (["demo", "extra"], "extra"),
+        (["up", "a", "b"], "b"),
+        (["up", "--rate", "0"], "not greater than 0"),
+        (["up", "--rate", "-5"], "not greater than 0"),
+        (["up", "--rate", "fast"], "not a number"),
+        (["move"], "Q"),
+        (["move", "1", "x"], "'x' is not a number"),
+        (["move", "1", "nan"], "not a finite number"),
+        (["move", "1", "-inf"], "'-inf' is not a finite number"),
+        (["move", "1", "--duration", "inf"], "not a finite number"),
+        (["stiffness", "--wrench", "1", "2"], "6 arguments"),
+        (["setup", "everything"], "everything"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(
+    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert complaint in err
+
+
+def test_without_a_command_the_help_is_shown_and_the_status_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([])
+    assert ended.value.code == 2
+    assert capsys.readouterr().out == cli.HELP
+
+
+def test_negative_numbers_are_numbers() -> None:
+    args = cli.parse(["move", "0", "-0.5", "-1e-3", "-.5", "--duration", "2", "--no-wait"])
+    assert args.positions == [0.0, -0.5, -1e-3, -0.5]
+    assert args.wait is False
+    args = cli.parse(["stiffness", "-1", "--wrench", "0", "0", "-5e1", "0", "0", "0"])
+    assert args.positions == [-1.0]
+    assert args.wrench == [0.0, 0.0, -50.0, 0.0, 0.0, 0.0]
+
+
+def test_arguments_of_test_go_to_pytest_untouched() -> None:
+    assert cli.parse(["test", "-k", "a or b", "-x", "--durations=3"]).arguments == [
+        "-k",
+        "a or b",
+        "-x",
+        "--durations=3",
+    ]
+
+
+def _raising(error: BaseException) -> cli.Command:
+    def run(_: object) -> int:
+        raise error
+
+    return cli.Command("", "nothing", lambda _: None, run, ())
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (DynError("the arm is asleep"), 2, "dyn: the arm is asleep\n"),
+        (environment.SetupError("no compiler."), 2, "dyn: no compiler.\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_errors_of_a_command_are_one_line(
+    error: BaseException, status: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(cli.COMMANDS, "state", _raising(error))
+    assert cli.main(["state"]) == status
+    assert capsys.readouterr().err == line
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    program = (
+        "import sys; from nodes import cli, environment; environment.enter = lambda *_: None\n"
+        "sys.stdin.read(); sys.exit(cli.main(['setup']))"
+    )
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(REPO)},
+    )
+    os.close(write)
+    os.close(read)
+    _, err = process.communicate(b"", timeout=60)
+    assert err == b""
+    assert process.returncode == 141
+
+
+def test_robots_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["robots", "--json"]) == 0
+    robots = {row["name"]: row for row in json.loads(capsys.readouterr().out)["robots"]}
+    assert {"planar_2r", "puma560", "cmu_dd_arm"} <= set(robots)
+    assert robots["puma560"]["joints"] == 6
+    assert cli.main(["robots"]) == 0
+    assert any(line.split()[:2] == ["puma560", "6"] for line in capsys.readouterr().out.splitlines())
+
+
+def test_a_broken_robot_is_listed_with_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "crooked.yaml").write_text("name: crooked\njoints: 3\n")
+    monkeypatch.setenv("DYN_ROBOT_PATH", str(tmp_path))
+    assert cli.main(["robots"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("crooked") and "cannot be loaded" in line for line in lines)
+    assert any(line.startswith("puma560") for line in lines)
