@@ -8,8 +8,7 @@ motion alone; the arm's state is not used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,16 +16,15 @@ from .actuation import Bools, Codes, motor_voltage, nearest_code
 from .errors import InputError
 from .jit import compiled_call, entry
 from .mechanism import Floats
-from .robot import NO_WRENCHES, Robot
-from .tree.record import OK, friction
+from .robot import Robot
+from .tree.record import OK, WRONG_SHAPE, friction
 from .tree.rnea import newton_euler
 
 Mode = Literal["computed_torque", "feed_forward"]
 Friction = Literal["measured", "desired"]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """What the motors are told, (n,) each."""
 
     torque: Floats
@@ -40,23 +38,26 @@ class Command:
 
 
 @entry
-def _command(record, motors, bandwidth, friction_desired, desired, state, no_wrenches, numbers, code, saturated):
-    """numbers (3, n): torque, voltage and, as scratch, the reference acceleration; desired (3, n), state (2, n)."""
-    n = desired.shape[1]
-    q, qd = state[0], state[1]
+def _command(record, motors, gains, q_d, qd_d, qdd_d, q, qd, numbers, code, saturated):
+    """numbers (3, n): torque, voltage, reference acceleration; gains (n + 1,): bandwidths, then the friction choice."""
+    n = code.shape[0]
+    if q_d.shape[0] != n or qd_d.shape[0] != n or qdd_d.shape[0] != n or q.shape[0] != n or qd.shape[0] != n:
+        return WRONG_SHAPE
     tau, volts, reference = numbers[0], numbers[1], numbers[2]
     for j in range(n):
-        k = bandwidth[j]
-        reference[j] = desired[2, j] - 2.0 * k * (qd[j] - desired[1, j]) - k * k * (q[j] - desired[0, j])
-    status = newton_euler(record, q, qd, reference, 1.0, no_wrenches, tau)
+        k = gains[j]
+        reference[j] = qdd_d[j] - 2.0 * k * (qd[j] - qd_d[j]) - k * k * (q[j] - q_d[j])
+    status = newton_euler(record, q, qd, reference, 1.0, record[:0], tau)
+    if status != OK:
+        return status
     for j in range(n):
-        if friction_desired:
+        if gains[n] != 0.0:
             row = record[j + 1]
-            tau[j] += friction(row, desired[1, j]) - friction(row, qd[j])
+            tau[j] += friction(row, qd_d[j]) - friction(row, qd[j])
         volts[j], cut = motor_voltage(motors[j], tau[j], qd[j])
         code[j], out_of_range = nearest_code(motors[j], volts[j])
         saturated[j] = cut or out_of_range
-    return status
+    return OK
 
 
 class ComputedTorque:
@@ -79,30 +80,27 @@ class ComputedTorque:
             raise InputError(f"the bandwidth must be one or {robot.n} numbers not below zero, found {bandwidth!r}")
         self.robot = robot
         self.mode = mode
-        self._bandwidth = np.array(np.broadcast_to(values, robot.n))
-        self._friction_desired = friction == "desired"
+        self._gains = np.append(np.broadcast_to(values, robot.n), float(friction == "desired"))
         self._record = robot._record.copy()
         self._motors = robot.actuation.motors
-        self._desired = np.zeros((3, robot.n))
-        self._state = np.zeros((2, robot.n))
 
     def command(self, desired: tuple[Any, Any, Any], q: Any = None, qd: Any = None) -> Command:
         """The command for a desired (q_d, qd_d, qdd_d) at the measured q, qd, all (n,)."""
         n = self.robot.n
-        self._fill(self._desired, desired, ("q_d", "qd_d", "qdd_d"))
-        measured = desired[:2] if self.mode == "feed_forward" else (q, qd)
-        self._fill(self._state, measured, ("q", "qd"))
+        q_d, qd_d, qdd_d = desired
+        if self.mode == "feed_forward":
+            q, qd = q_d, qd_d
         numbers, code, saturated = np.empty((3, n)), np.empty(n, np.int32), np.empty(n, np.bool_)
-        status = compiled_call(
-            _command, self._record, self._motors, self._bandwidth, self._friction_desired,
-            self._desired, self._state, NO_WRENCHES, numbers, code, saturated,
-        )  # fmt: skip
+        constants, out = (self._record, self._motors, self._gains), (numbers, code, saturated)
+        try:
+            status = _command(*constants, q_d, qd_d, qdd_d, q, qd, *out)
+        except TypeError:
+            status = WRONG_SHAPE  # not plain float64 vectors: converted and checked below
         if status != OK:
-            raise InputError(f"{self.robot.name}: the desired motion or the measured state is not finite")
-        return Command(numbers[0], numbers[1], code, saturated)
-
-    def _fill(self, rows: Floats, values: tuple[Any, ...], names: tuple[str, ...]) -> None:
-        for row, value, name in zip(rows, values, names, strict=True):
-            if np.shape(value) != row.shape:
-                raise InputError(f"{name} has shape {np.shape(value)}, expected {row.shape}")
-            row[:] = value
+            values = {"q_d": q_d, "qd_d": qd_d, "qdd_d": qdd_d, "q": q, "qd": qd}
+            lead, arrays = self.robot._arrays(values)
+            if lead != ():
+                raise InputError("a command is computed for one state at a time, not for a batch")
+            compiled_call(_command, *constants, *arrays, *out)
+        torque, voltage, _ = numbers
+        return Command(torque, voltage, code, saturated)

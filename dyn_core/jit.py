@@ -71,10 +71,13 @@ def compiled_call(function: Any, *args: Any) -> Any:
     """Call an entry with arguments of the right types, compiling it on first use."""
     if isinstance(function, _Uncompiled):
         return function.function(*args)
-    if not function.signatures:
-        function._can_compile = True
-        try:
-            return function(*args)
-        finally:
-            function._can_compile = False
-    return function(*args)
+    try:
+        return function(*args)
+    except TypeError:
+        if function.overloads:
+            raise
+    function._can_compile = True
+    try:
+        return function(*args)
+    finally:
+        function._can_compile = False

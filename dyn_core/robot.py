@@ -30,9 +30,6 @@ from .tree.record import OK, SINGULAR, pack
 from .tree.rnea import rnea, rnea_batch
 from .tree.walker_orin import mass_matrix, mass_matrix_batch, mass_matrix_by_columns
 
-NO_WRENCHES = np.zeros((0, 6))
-NO_WRENCHES_BATCH = np.zeros((0, 0, 6))
-
 
 class Robot:
     """A robot of n joints.
@@ -67,7 +64,7 @@ class Robot:
         if wrenches is None:
             tau = np.empty(self.n)
             try:
-                if rnea(self._record, q, qd, qdd, NO_WRENCHES, tau) == OK:
+                if rnea(self._record, q, qd, qdd, tau) == OK:
                     return tau
             except TypeError:
                 pass  # not plain float64 vectors: converted and checked below
@@ -78,7 +75,7 @@ class Robot:
         if wrenches is None:
             qdd = np.empty(self.n)
             try:
-                if aba(self._record, q, qd, tau, NO_WRENCHES, qdd) == OK:
+                if aba(self._record, q, qd, tau, qdd) == OK:
                     return qdd
             except TypeError:
                 pass
@@ -101,7 +98,7 @@ class Robot:
             raise InputError(f"q has shape {q.shape}, expected ({self.n},)")
         H = np.empty((self.n, self.n))
         column, unit = np.empty(self.n), np.zeros(self.n)
-        compiled_call(mass_matrix_by_columns, self._record, q, self._zero, unit, NO_WRENCHES, column, H)
+        compiled_call(mass_matrix_by_columns, self._record, q, self._zero, unit, column, H)
         return H
 
     def bias_forces(self, q: Any, qd: Any) -> Floats:
@@ -120,7 +117,7 @@ class Robot:
         pose = np.empty((4, 4))
         try:
             if frame_pose(self._record, q, row, constant, pose) == OK:
-                return self._finite(pose, q)
+                return pose
         except TypeError:
             pass
         return self._positional(frame_pose, frame_pose_batch, q, (4, 4), row, constant)
@@ -131,7 +128,7 @@ class Robot:
         J = np.empty((6, self.n))
         try:
             if frame_jacobian(self._record, q, row, constant, J) == OK:
-                return self._finite(J, q)
+                return J
         except TypeError:
             pass
         return self._positional(frame_jacobian, frame_jacobian_batch, q, (6, self.n), row, constant)
@@ -226,20 +223,17 @@ class Robot:
     def _dynamics(self, single: Any, batch: Any, values: dict[str, Any], wrenches: Any) -> Floats:
         lead, arrays = self._arrays(values)
         out = np.empty((*lead, self.n))
-        on_bodies = None if wrenches is None else self._body_wrenches(wrenches, lead)
-        if lead == ():
-            w = NO_WRENCHES if on_bodies is None else on_bodies
-            status = compiled_call(single, self._record, *arrays, w, out)
+        if lead == () and wrenches is None:
+            status = compiled_call(single, self._record, *arrays, out)
         else:
-            flat = [array.reshape(-1, self.n) for array in arrays]
-            flat_out = out.reshape(-1, self.n)
-            flat_w = None if on_bodies is None else on_bodies.reshape(-1, self.n, 6)
-
-            def slices(part: slice) -> tuple[Any, ...]:
-                w = NO_WRENCHES_BATCH if flat_w is None else flat_w[part]
-                return (*(array[part] for array in flat), w, flat_out[part])
-
-            status = run_batch(batch, self._record, len(flat_out), slices)
+            a, b, c, flat_out = (array.reshape(-1, self.n) for array in (*arrays, out))
+            count = len(flat_out)
+            w: Floats = np.empty((count, 0, 6))
+            if wrenches is not None:
+                w = self._body_wrenches(wrenches, lead).reshape(count, self.n, 6)
+            status = run_batch(
+                batch, self._record, count, lambda part: (a[part], b[part], c[part], w[part], flat_out[part])
+            )
         if status == SINGULAR:
             raise SingularityError(
                 f"{self.name}: a joint moves no inertia at all; give its link or rotor a mass or inertia"
@@ -257,11 +251,6 @@ class Robot:
             flat, flat_out = q.reshape(-1, self.n), out.reshape(-1, *shape)
             run_batch(batch, self._record, len(flat), lambda part: (flat[part], *constants, flat_out[part]))
         return out
-
-    def _finite(self, result: Floats, q: Any) -> Floats:
-        if not np.isfinite(result).all():
-            self._arrays({"q": q})
-        return result
 
     @cached_property
     def _link_frames(self) -> tuple[Floats, Floats]:

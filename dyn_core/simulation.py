@@ -23,13 +23,14 @@ from .actuation import motor_torque
 from .errors import InputError, SimulationError, SingularityError
 from .jit import compiled_call, entry, kernel
 from .mechanism import Floats
-from .robot import NO_WRENCHES, Robot
+from .robot import Robot
 from .tree.aba import articulated_bodies
 from .tree.record import FS, OK, VS
 
 FIXED_STEP = {"rk3": 3, "rk4": 4}
 ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 NO_MOTORS = np.zeros((0, 10))
+NO_WRENCHES = np.zeros((0, 6))
 
 Q, QD, QDD, TAU = range(4)  # rows of a state
 
@@ -181,7 +182,7 @@ class Stepper:
         try:
             return np.diag(np.linalg.inv(self.robot.mass_matrix(self.q)))
         except np.linalg.LinAlgError:
-            raise SingularityError(f"{self.robot.name}: its mass matrix is singular, so it cannot be simulated") from None
+            raise SingularityError(f"{self.robot.name} cannot be simulated: its mass matrix is singular") from None
 
     def reset(self, q0: Any = None, qd0: Any = None) -> None:
         """Start again at t = 0 from q0, qd0 (n,), zero where not given."""
@@ -247,6 +248,7 @@ class Stepper:
 
         def slope(_: float, x: Floats) -> Floats:
             rates = np.empty(2 * n)
+            x = np.ascontiguousarray(x)
             rates[:n] = x[n:]
             self._accelerate(x[:n], x[n:], on_bodies, self._work[0], rates[n:])
             return rates

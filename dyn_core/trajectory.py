@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import cos, pi, sin
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.interpolate import BPoly, PPoly, make_interp_spline
 
 from .errors import InputError
+from .jit import compiled_call, entry
 from .mechanism import Floats
 
 Sample = tuple[Floats, Floats, Floats]
@@ -27,22 +29,65 @@ class Trajectory(Protocol):
         ...
 
 
+@entry
+def _cycloid(start, change, duration, times, out):
+    """out (m, 3, n)."""
+    for i in range(times.shape[0]):
+        s = min(max(times[i] / duration, 0.0), 1.0)
+        angle = 2.0 * pi * s if s < 1.0 else 0.0
+        for j in range(start.shape[0]):
+            rate = change[j] / duration
+            out[i, 0, j] = start[j] + change[j] * (s - sin(angle) / (2.0 * pi))
+            out[i, 1, j] = rate * (1.0 - cos(angle))
+            out[i, 2, j] = rate * 2.0 * pi / duration * sin(angle)
+
+
+@entry
+def _piecewise(knots, c, times, out):
+    """out (m, 3, n); c (degree + 1, pieces, n), highest power first, in the time since a piece's first knot."""
+    pieces = c.shape[1]
+    for i in range(times.shape[0]):
+        t = min(max(times[i], knots[0]), knots[pieces])
+        inside = t == times[i]
+        lo, hi = 0, pieces - 1
+        while lo < hi:
+            middle = (lo + hi + 1) // 2
+            if knots[middle] <= t:
+                lo = middle
+            else:
+                hi = middle - 1
+        x = t - knots[lo]
+        for j in range(c.shape[2]):
+            q = qd = qdd = 0.0
+            for k in range(c.shape[0]):  # Horner, with both derivatives
+                qdd = qdd * x + 2.0 * qd
+                qd = qd * x + q
+                q = q * x + c[k, lo, j]
+            out[i, 0, j] = q
+            out[i, 1, j] = qd if inside else 0.0
+            out[i, 2, j] = qdd if inside else 0.0
+
+
+def _sampled(kernel: Any, constants: tuple[Any, ...], n: int, t: Any) -> Sample:
+    times = np.array(t, float, ndmin=1)
+    out = np.empty((len(times), 3, n))
+    compiled_call(kernel, *constants, times, out)
+    if isinstance(t, (int, float)) or np.ndim(t) == 0:
+        return out[0, 0], out[0, 1], out[0, 2]
+    return out[:, 0], out[:, 1], out[:, 2]
+
+
 class Cycloid:
     """q0 + (q1 - q0) (s - sin(2 pi s) / 2 pi), s = t / duration: at rest, without acceleration, at both ends."""
 
     def __init__(self, q0: Floats, q1: Floats, duration: float) -> None:
         self.n = len(q0)
         self.duration = duration
-        self._q0 = q0
-        self._change = q1 - q0
+        self._constants = (q0, q1 - q0, duration)
 
     def sample(self, t: Any) -> Sample:
         """q, qd, qdd at time t."""
-        s = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)[..., None]
-        angle = 2.0 * np.pi * s
-        rate = self._change / self.duration
-        q = self._q0 + self._change * (s - np.sin(angle) / (2.0 * np.pi))
-        return q, rate * (1.0 - np.cos(angle)), rate * (2.0 * np.pi / self.duration) * np.sin(angle)
+        return _sampled(_cycloid, self._constants, self.n, t)
 
 
 class PiecewisePolynomial:
@@ -51,18 +96,11 @@ class PiecewisePolynomial:
     def __init__(self, polynomial: PPoly) -> None:
         self.n = polynomial.c.shape[2]
         self.duration = float(polynomial.x[-1])
-        self._knots = polynomial.x
-        self._q = polynomial
-        self._qd = polynomial.derivative(1)
-        self._qdd = polynomial.derivative(2)
+        self._constants = (np.array(polynomial.x, float), np.array(polynomial.c, float, order="C"))
 
     def sample(self, t: Any) -> Sample:
         """q, qd, qdd at time t."""
-        t = np.asarray(t, float)
-        inside = np.clip(t, 0.0, self.duration)
-        outside = (t != inside)[..., None]
-        q, qd, qdd = self._q(inside), self._qd(inside), self._qdd(inside)
-        return q, np.where(outside, 0.0, qd), np.where(outside, 0.0, qdd)
+        return _sampled(_piecewise, self._constants, self.n, t)
 
 
 def _vector(name: str, value: Any, n: int | None = None) -> Floats:
@@ -133,7 +171,8 @@ def through_points(times: Any, positions: Any, velocities: Any = None, accelerat
             raise InputError("accelerations are given without velocities")
         rest = [(1, np.zeros(q.shape[1])), (2, np.zeros(q.shape[1]))]
         spline = make_interp_spline(t, q, k=5, bc_type=(rest, rest))
-        return PiecewisePolynomial(PPoly.from_spline(spline))
+        # its knots are the points, so the derivatives there say it all
+        tables |= {"velocities": spline(t, 1), "accelerations": spline(t, 2)}
     return _hermite(t, [list(point) for point in zip(*tables.values(), strict=True)])
 
 

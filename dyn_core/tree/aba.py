@@ -201,19 +201,18 @@ def times_skew(B, p):
 
 
 @entry
-def aba(record, q, qd, tau, wrenches, qdd):
-    """`articulated_bodies` behind a check of the shapes."""
+def aba(record, q, qd, tau, qdd):
+    """`articulated_bodies` without wrenches, behind a check of the shapes."""
     n = qdd.shape[0]
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
-    return articulated_bodies(record, q, qd, tau, wrenches, qdd)
+    return articulated_bodies(record, q, qd, tau, record[:0], qdd)
 
 
 @entry
 def aba_batch(record, q, qd, tau, wrenches, qdd):
-    """`articulated_bodies` over rows; wrenches (0, 0, 6) for none."""
+    """`articulated_bodies` over rows; wrenches (batch, n, 6), or (batch, 0, 6) for none."""
     status = OK
     for b in range(q.shape[0]):
-        w = wrenches[b] if wrenches.shape[0] > 0 else wrenches[:, 0]
-        status = max(status, articulated_bodies(record, q[b], qd[b], tau[b], w, qdd[b]))
+        status = max(status, articulated_bodies(record, q[b], qd[b], tau[b], wrenches[b], qdd[b]))
     return status

@@ -5,19 +5,22 @@ from __future__ import annotations
 from ..jit import entry, kernel
 from ..mechanism import PRISMATIC
 from ..spatial import add, compose, cross, load3, load9, rotate, store3, store9, sub
-from .record import OK, PARENT, PW, RW, SIGMA, WRONG_SHAPE, place
+from .record import NOT_FINITE, OK, PARENT, PW, RW, SIGMA, WRONG_SHAPE, place
 
 
 @kernel
 def body_poses(record, q):
     """Rotation RW and origin PW of every body in the base frame."""
+    nothing = 0.0
     for j in range(q.shape[0]):
+        nothing += 0.0 * q[j]
         row = record[j + 1]
         up = record[int(row[PARENT])]
         a, p = place(row, q[j])
         r = load9(up, RW)
         store9(row, RW, compose(r, a))
         store3(row, PW, add(load3(up, PW), rotate(r, p)))
+    return OK if nothing == 0.0 else NOT_FINITE
 
 
 @kernel
@@ -60,9 +63,9 @@ def frame_pose(record, q, row, frame, pose):
     """Pose (4, 4) of one frame at q (n,)."""
     if q.shape[0] != record.shape[0] - 1:
         return WRONG_SHAPE
-    body_poses(record, q)
+    status = body_poses(record, q)
     write_pose(record, row, frame, pose)
-    return OK
+    return status
 
 
 @entry
@@ -89,9 +92,9 @@ def frame_jacobian(record, q, row, frame, jacobian):
     """Jacobian (6, n) of one frame at q (n,)."""
     if q.shape[0] != record.shape[0] - 1:
         return WRONG_SHAPE
-    body_poses(record, q)
+    status = body_poses(record, q)
     write_jacobian(record, row, frame, jacobian)
-    return OK
+    return status
 
 
 @entry

@@ -110,19 +110,18 @@ def newton_euler(record, q, qd, qdd, gravity_factor, wrenches, tau):
 
 
 @entry
-def rnea(record, q, qd, qdd, wrenches, tau):
-    """`newton_euler` with gravity, behind a check of the shapes."""
+def rnea(record, q, qd, qdd, tau):
+    """`newton_euler` with gravity and without wrenches, behind a check of the shapes."""
     n = tau.shape[0]
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
-    return newton_euler(record, q, qd, qdd, 1.0, wrenches, tau)
+    return newton_euler(record, q, qd, qdd, 1.0, record[:0], tau)
 
 
 @entry
 def rnea_batch(record, q, qd, qdd, wrenches, tau):
-    """`rnea` over rows; wrenches (0, 0, 6) for none."""
+    """`newton_euler` over rows; wrenches (batch, n, 6), or (batch, 0, 6) for none."""
     status = OK
     for b in range(q.shape[0]):
-        w = wrenches[b] if wrenches.shape[0] > 0 else wrenches[:, 0]
-        status = max(status, newton_euler(record, q[b], qd[b], qdd[b], 1.0, w, tau[b]))
+        status = max(status, newton_euler(record, q[b], qd[b], qdd[b], 1.0, wrenches[b], tau[b]))
     return status

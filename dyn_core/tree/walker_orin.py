@@ -109,13 +109,13 @@ def mass_matrix_batch(record, q, H):
 
 
 @entry
-def mass_matrix_by_columns(record, q, zero, unit, no_wrenches, column, H):
+def mass_matrix_by_columns(record, q, zero, unit, column, H):
     """The first method: column j is the inverse dynamics of a unit acceleration of joint j, without gravity."""
     n = q.shape[0]
     status = OK
     for j in range(n):
         unit[j] = 1.0
-        status = max(status, newton_euler(record, q, zero, unit, 0.0, no_wrenches, column))
+        status = max(status, newton_euler(record, q, zero, unit, 0.0, record[:0], column))
         unit[j] = 0.0
         for i in range(n):
             H[i, j] = column[i]

@@ -11,7 +11,8 @@ from dyn_core import Robot
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.simulation import simulate
 
-CASES = [(seed, n, chain) for seed, (n, chain) in enumerate([(1, True), (2, True), (6, True), (7, False), (20, False)] * 8)]
+KINDS = [(1, True), (2, True), (6, True), (7, False), (20, False)]
+CASES = [(seed, n, chain) for seed, (n, chain) in enumerate(KINDS * 8)]
 
 
 def relative(found, expected):
@@ -211,9 +212,8 @@ def _kinetic_has_armature(model):
     probe = model.copy()
     probe.armature = model.armature + 1.0
     q, v = np.zeros(model.nq), np.ones(model.nv)
-    return not np.isclose(
-        pin.computeKineticEnergy(probe, probe.createData(), q, v), pin.computeKineticEnergy(model, model.createData(), q, v)
-    )
+    energies = [pin.computeKineticEnergy(m, m.createData(), q, v) for m in (probe, model)]
+    return not np.isclose(*energies)
 
 
 def test_without_friction_energy_is_conserved():
