@@ -11,8 +11,10 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import GetParameters
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
@@ -73,6 +75,8 @@ class RobotClient:
         )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
+        self.check: Callable[[], None] = lambda: None
+        """Called while waiting; raises if waiting on is pointless."""
         self._clients: dict[str, Any] = {}
         self._diagnostics: dict[str, dict[str, str]] = {}
         self._diagnostic_count: dict[str, int] = {}
@@ -106,12 +110,19 @@ class RobotClient:
         while not ready():
             if time.monotonic() > end:
                 return False
+            self.check()
             self.spin(period)
         return True
 
     def record(self, message_type: type, topic: str) -> Recorder:
         """Record a topic from now on."""
         return Recorder(self.node, message_type, topic)
+
+    def parameter(self, node: str, name: str) -> Any:
+        """Value of a parameter of a node."""
+        request = GetParameters.Request(names=[name])
+        values = self.call(GetParameters, f"{node}/get_parameters", request).values
+        return parameter_value_to_python(values[0])
 
     def running(self, timeout: float = 3.0) -> bool:
         """Whether a robot publishes joint states here."""

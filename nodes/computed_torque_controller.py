@@ -97,7 +97,7 @@ class ComputedTorqueController(LifecycleNode):
                 self._robot, given["bandwidth"], mode=given["mode"], friction=given["friction"]
             )
             zeros = np.zeros(self._robot.n)
-            self._law.command((zeros, zeros, zeros), zeros, zeros)
+            self._law.command(_warm_plan(zeros).sample(0), zeros, zeros)
         except DynError as error:
             self.get_logger().error(f"cannot configure: {error}")
             return FAILURE
@@ -378,6 +378,17 @@ class ComputedTorqueController(LifecycleNode):
         if self._label == "active" and self._plan is None:
             return WARN, "active, waiting for the first joint state", values
         return OK, self._label, values
+
+
+def _warm_plan(q: np.ndarray) -> Plan:
+    """A short plan made and sampled once, so that no import or compilation is left for the first trajectory."""
+    points = JointTrajectoryPoint(positions=q.tolist())
+    points.time_from_start.sec = 1
+    message = JointTrajectory(joint_names=[str(j) for j in range(len(q))], points=[points])
+    joints = JointOrder(message.joint_names)
+    limits = np.array([[-np.inf, np.inf]] * len(q))
+    state = (q, q, q + 1.0)
+    return Plan(0, joined(TrajectoryPoints(message, joints, limits), state, 0.0))
 
 
 def main(args: Sequence[str] | None = None) -> int:

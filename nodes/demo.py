@@ -1,0 +1,228 @@
+"""``dyn demo``: the whole system over real DDS, a motion, and a table of how well it went."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dyn_core import Robot, load_robot
+from dyn_core.mechanism import PRISMATIC
+from dyn_core.trajectory import Trajectory, through_points
+from dyn_robot.msg import MotorCommand
+from dyn_robot.srv import GetStiffness
+from nodes.bringup import system
+from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient, nanoseconds
+from nodes.clients import stiffness_dict
+from nodes.domain import claim_domain
+from nodes.loop import NANOSECONDS
+from nodes.up import running
+from sensor_msgs.msg import JointState
+
+SWING = 0.5
+"""Amplitude of the motion (rad or m) where the limits allow it."""
+WAYPOINTS = (1.0, -0.6, 0.8)
+"""Waypoints in parts of the swing; the last is the pose at which the stiffness is asked."""
+SECONDS = 5.0
+TOLERANCE = 5e-3
+"""Tracking error (rad or m, rms) above which the demo counts as failed."""
+SETTLE = 0.3
+"""Time between sending the motion and its start, and after its end (s)."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A trajectory and the points that were sent to have it followed."""
+
+    times: np.ndarray
+    positions: np.ndarray
+    trajectory: Trajectory
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the demo; status 0 only if everything went well."""
+    robot = load_robot(args.robot)
+    _ = robot.actuation
+    os.environ["ROS_DOMAIN_ID"] = str(claim_domain())
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    output: list[str] = []
+    planned = system("sim", {"robot": args.robot})
+    try:
+        _say(f"starting {', '.join(node.name for node in planned.nodes)}")
+        with running(planned, quiet=output) as (supervisor, client):
+            report = _perform(robot, client)
+            statuses = supervisor.stop()
+    except ClientError as error:
+        print("\n".join(output[-20:]), file=sys.stderr)
+        raise ClientError(f"the demo failed: {error}") from error
+    report["problems"] += [f"{name} ended with status {s}" for name, s in statuses.items() if s != 0]
+    report["ok"] = not report["problems"]
+    print(json.dumps(report) if args.json else _table(report))
+    for problem in report["problems"]:
+        print(f"dyn demo: {problem}", file=sys.stderr)
+    return 0 if report["ok"] else 1
+
+
+def plan(robot: Robot, start: np.ndarray) -> Motion:
+    """A smooth motion from ``start`` within the joints' limits, as slow as speed, current and voltage ask for."""
+    limits = robot.mechanism.position_limits
+    low, high = limits[:, 0], limits[:, 1]
+    room = np.where(np.isfinite(high - low), 0.4 * (high - low), SWING)
+    swing = np.minimum(SWING, room) * np.where(np.arange(robot.n) % 2 == 0, 1.0, -1.0)
+    rows = np.array([np.clip(start + part * swing, low, high) for part in WAYPOINTS])
+    positions = np.vstack((start, rows))
+    duration = SECONDS
+    for _ in range(20):
+        times = np.linspace(0.0, duration, len(positions))
+        motion = Motion(times, positions, through_points(times, positions))
+        if _possible(robot, motion.trajectory):
+            break
+        duration *= 1.25
+    return motion
+
+
+def _possible(robot: Robot, trajectory: Trajectory) -> bool:
+    q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, 200))
+    _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
+    return bool((np.abs(qd) <= 0.8 * robot.mechanism.velocity_limits).all() and not cut.any())
+
+
+def _perform(robot: Robot, client: RobotClient) -> dict[str, Any]:
+    states, commands = client.record(JointState, "joint_states"), client.record(MotorCommand, "motor_commands")
+    motion = plan(robot, np.array(client.controller_state().points[0].positions))
+    before = {name: client.diagnostics(name) for name in (SIMULATION, CONTROLLER)}
+    start = nanoseconds(client.controller_state().header.stamp) + round(SETTLE * NANOSECONDS)
+    _say(f"moving {robot.name} for {motion.trajectory.duration:g} s")
+    states.clear()
+    commands.clear()
+    client.send_trajectory(list(robot.joint_names), motion.times, motion.positions, start)
+
+    def done() -> bool:
+        states.drain()
+        commands.drain()
+        return bool(states.messages) and _seconds(states.messages[-1], start) > motion.trajectory.duration + SETTLE
+
+    if not client.wait(done, motion.trajectory.duration + 10.0, 0.05):
+        raise ClientError("the motion did not come to its end")
+    _say("asking for the stiffness at the end pose")
+    stiffness = client.call(GetStiffness, "get_stiffness", GetStiffness.Request())
+    after = {name: client.diagnostics(name) for name in (SIMULATION, CONTROLLER)}
+    return _report(robot, motion, start, states, commands, stiffness, before, after)
+
+
+def _report(
+    robot: Robot,
+    motion: Motion,
+    start: int,
+    states: Recorder,
+    commands: Recorder,
+    stiffness: Any,
+    before: dict[str, dict[str, str]],
+    after: dict[str, dict[str, str]],
+) -> dict[str, Any]:
+    duration = motion.trajectory.duration
+    t = np.array([_seconds(message, start) for message in states.messages])
+    moving = (t >= 0.0) & (t <= duration)
+    q = np.array([message.position for message in states.messages])[moving]
+    effort = np.array([message.effort for message in states.messages])[moving]
+    error = q - motion.trajectory.sample(t[moving])[0]
+    during = [message for message in commands.messages if 0.0 <= _seconds(message, start) <= duration]
+    volts = np.array([message.voltage for message in during])
+    codes = np.array([message.dac_code for message in during])
+    motors = robot.mechanism.motors
+    assert motors is not None
+    used = (codes.max(axis=0) - codes.min(axis=0)) / 2.0**motors.dac_bits
+    rms, largest = np.sqrt(np.mean(error**2, axis=0)), np.abs(error).max(axis=0)
+    joints = [
+        {
+            "name": name,
+            "unit": "m" if robot.mechanism.joint_type[j] == PRISMATIC else "rad",
+            "rms_error": float(rms[j]),
+            "max_error": float(largest[j]),
+            "peak_torque": float(np.abs(effort[:, j]).max()),
+            "peak_voltage": float(np.abs(volts[:, j]).max()),
+            "dac_range_used": float(used[j]),
+        }
+        for j, name in enumerate(robot.joint_names)
+    ]
+    fault = after[CONTROLLER].get("fault", "")
+    problems = [f"the controller has a fault: {fault}"] if fault else []
+    if after[CONTROLLER]["trajectories accepted"] == before[CONTROLLER]["trajectories accepted"]:
+        problems.append(f"the trajectory was not accepted ({after[CONTROLLER].get('last dropped', 'not heard')})")
+    problems += [
+        f"{joint['name']}: tracking error {joint['rms_error']:.2g} {joint['unit']} rms is above {TOLERANCE:g}"
+        for joint in joints
+        if not joint["rms_error"] < TOLERANCE  # type: ignore[operator]
+    ]
+    if not stiffness.success and not np.any(stiffness.compliance):
+        problems.append(f"stiffness: {stiffness.message}")
+    return {
+        "robot": robot.name,
+        "duration": duration,
+        "samples": int(moving.sum()),
+        "joints": joints,
+        "controller": _loop(before[CONTROLLER], after[CONTROLLER]),
+        "simulation": _loop(before[SIMULATION], after[SIMULATION]),
+        "stiffness": stiffness_dict(stiffness),
+        "problems": problems,
+    }
+
+
+def _loop(before: dict[str, str], after: dict[str, str]) -> dict[str, float]:
+    """Figures of a loop: counts since ``before``, times over its last cycles (at most 10,000)."""
+    return {
+        "rate": float(after["rate (Hz)"]),
+        "cycles": int(after["cycles"]) - int(before["cycles"]),
+        "missed_deadlines": int(after["missed deadlines"]) - int(before["missed deadlines"]),
+        "cycle_p50_ms": float(after["cycle p50 (ms)"]),
+        "cycle_p99_ms": float(after["cycle p99 (ms)"]),
+        "cycle_max_ms": float(after["cycle max (ms)"]),
+        "within_2ms": float(after["within 2 ms (%)"]) / 100.0,
+    }
+
+
+def _table(report: dict[str, Any]) -> str:
+    joints = report["joints"]
+    width = max(len("joint"), *(len(joint["name"]) for joint in joints))
+    lines = [
+        f"{report['robot']}: a motion of {report['duration']:g} s, {report['samples']} samples",
+        "",
+        f"{'joint':{width}}  {'rms error':>12}  {'max error':>12}  {'peak torque':>11}  {'peak voltage':>12}  {'DAC range':>9}",
+    ]
+    for joint in joints:
+        unit = joint["unit"]
+        effort = "N" if unit == "m" else "N m"
+        lines.append(
+            f"{joint['name']:{width}}  {joint['rms_error']:8.2e} {unit:3}  {joint['max_error']:8.2e} {unit:3}"
+            f"  {joint['peak_torque']:7.2f} {effort:3}  {joint['peak_voltage']:10.2f} V  {100 * joint['dac_range_used']:7.1f} %"
+        )
+    lines.append("")
+    for name in ("controller", "simulation"):
+        loop = report[name]
+        lines.append(
+            f"{name}: {loop['rate']:.0f} Hz held, {loop['missed_deadlines']} of {loop['cycles']} deadlines missed;"
+            f" cycle p50 {loop['cycle_p50_ms']:.2f}, p99 {loop['cycle_p99_ms']:.2f}, max {loop['cycle_max_ms']:.2f} ms;"
+            f" {100 * loop['within_2ms']:.2f} % within 2 ms"
+        )
+    lines.append("")
+    stiffness = report["stiffness"]
+    if stiffness["success"]:
+        K = np.diag(np.array(stiffness["stiffness"]))
+        lines.append(f"stiffness at the end pose, tool at {np.round(stiffness['point'], 3).tolist()} m:")
+        lines.append(f"  along x y z {K[0]:.4g} {K[1]:.4g} {K[2]:.4g} N/m, about {K[3]:.4g} {K[4]:.4g} {K[5]:.4g} N m/rad")
+    else:
+        lines.append(f"stiffness at the end pose: {stiffness['message']}")
+    return "\n".join(lines)
+
+
+def _seconds(message: Any, start: int) -> float:
+    return (nanoseconds(message.header.stamp) - start) * 1e-9
+
+
+def _say(text: str) -> None:
+    print(f"dyn demo: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,103 @@
+"""``dyn up``: a system that runs until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from dyn_core import load_robot
+from nodes.bringup import System, system
+from nodes.client import SIMULATION, ClientError, RobotClient
+from nodes.supervisor import Supervisor, in_words
+
+START_TIMEOUT = 180.0
+"""Seconds for the first start, in which the kernels are compiled."""
+
+
+class NodeDied(ClientError):
+    """A process of the system has ended by itself."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the system until it is told to end (status 0) or a node dies (status 1)."""
+    given = {"robot": args.robot, "namespace": args.namespace}
+    if args.rate is not None:
+        given["rate"] = args.rate
+    robot = load_robot(args.robot)
+    _ = robot.actuation
+    planned = system("sim", given)
+    try:
+        with running(planned) as (_, client):
+            print(_welcome(planned, robot.name), file=sys.stderr, flush=True)
+            client.wait(lambda: False, float("inf"), 0.2)
+    except KeyboardInterrupt:
+        print("ended", file=sys.stderr)
+    except NodeDied as died:
+        print(f"dyn up: {died}", file=sys.stderr)
+        return 1
+    return 0
+
+
+@contextmanager
+def running(planned: System, quiet: list[str] | None = None) -> Iterator[tuple[Supervisor, RobotClient]]:
+    """Start a system and activate its lifecycle nodes; every process has ended when the block has.
+
+    quiet: a list that takes the nodes' output instead of the terminal.
+    """
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    supervisor = Supervisor(planned, output=None if quiet is None else quiet.append)
+    try:
+        supervisor.start()
+        with RobotClient(planned.namespace) as client:
+            client.check = lambda: _raise_if_dead(supervisor)
+            _activate(planned, client)
+            yield supervisor, client
+    finally:
+        # From here on nothing may interrupt: the children end first.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        supervisor.stop()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _activate(planned: System, client: RobotClient) -> None:
+    names = [node.name for node in planned.nodes]
+    if SIMULATION in names:
+        if not client.running(START_TIMEOUT):
+            raise ClientError(f"{SIMULATION} did not come up")
+        client.joint_state(START_TIMEOUT)
+        if client.node.count_publishers("joint_states") > 1:
+            raise ClientError(
+                "a robot is running here already; give this one a --namespace, or another ROS_DOMAIN_ID"
+            )
+    for node in planned.nodes:
+        if node.lifecycle:
+            client.activate(node.name, START_TIMEOUT)
+    if SIMULATION in names:
+        client.controller_state(START_TIMEOUT)
+
+
+def _raise_if_dead(supervisor: Supervisor) -> None:
+    dead = supervisor.dead()
+    if dead is not None:
+        name, status = dead
+        raise NodeDied(f"{name} {in_words(status)}, so the system ends")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _welcome(planned: System, robot: str) -> str:
+    option = f" --namespace {planned.namespace}" if planned.namespace else ""
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    return (
+        f"{robot} is up (ROS domain {domain}) and holds its position; Ctrl-C ends it. In another terminal:\n"
+        f"  ./dyn state{option}    ./dyn move{option} POSITIONS    ./dyn stiffness{option}"
+    )
