@@ -180,6 +180,8 @@ class RobotClient:
     def diagnostics(self, node: str, timeout: float = 3.0, new: bool = True) -> dict[str, str]:
         """The next (or, if not ``new``, the last) diagnostic values of a node."""
         name = f"{absolute(self.node.get_namespace())}/{node}".lstrip("/")
+        if new:
+            self.spin(0.1)  # what has been waiting in the queue is old
         seen = self._diagnostic_count.get(name, 0) if new else 0
         if not self.wait(lambda: self._diagnostic_count.get(name, 0) > seen, timeout):
             raise ClientError(f"no diagnostics of {node}")

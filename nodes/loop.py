@@ -7,6 +7,7 @@ the subscription's handle directly. Everything slow stays with the executor in t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -217,15 +218,27 @@ class LoopThread:
 
 
 def _schedule(priority: int) -> str:
-    """Give the calling thread fine timers and, if asked and permitted, a real-time priority; says what it got."""
+    """Give the calling thread fine timers and, if asked and permitted, a real-time priority; says what it got.
+
+    The threads of the DDS layer, through which every message of the loop passes, come just above it.
+    """
     _set_timer_slack(1)
     if priority == 0:
         return "ordinary"
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        for thread in _threads_without_python():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority + 1))
     except (OSError, AttributeError) as error:
         return f"ordinary (SCHED_FIFO {priority} refused: {error})"
     return f"SCHED_FIFO {priority}"
+
+
+def _threads_without_python() -> list[int]:
+    """Linux thread ids of this process that run no Python: those of the DDS layer."""
+    python = {thread.native_id for thread in threading.enumerate()}
+    return [thread for thread in map(int, os.listdir("/proc/self/task")) if thread not in python]
 
 
 def _set_timer_slack(nanoseconds: int) -> None:

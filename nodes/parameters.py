@@ -54,9 +54,9 @@ class ParameterSpec:
 ROBOT = ParameterSpec("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file.")
 REALTIME_PRIORITY = ParameterSpec(
     "realtime_priority",
-    0,
+    50,
     "SCHED_FIFO priority of the loop's thread; 0 keeps the ordinary scheduler. "
-    "Where the system does not permit it, the node says so and goes on without.",
+    "Where the system does not permit it, /diagnostics says so and the node goes on without.",
     0,
     90,
 )

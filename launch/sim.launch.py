@@ -1,0 +1,13 @@
+"""A simulated robot, its computed-torque controller and the stiffness server.
+
+    ros2 launch dyn_robot sim.launch.py robot:=puma560
+
+``ros2 launch dyn_robot sim.launch.py --show-args`` lists the arguments; they are said in ``nodes/bringup.py``.
+"""
+
+from launch import LaunchDescription
+from nodes.launching import describe
+
+
+def generate_launch_description() -> LaunchDescription:
+    return describe("sim")
