@@ -52,7 +52,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="./dyn bench", description="Measure speed, side by side with other libraries in the same run."
     )
-    parser.add_argument("name", nargs="?", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}; all if not given")
+    parser.add_argument(
+        "name", nargs="?", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}; all if not given"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     args = parser.parse_args(argv)
     report: dict[str, Any] = {"machine": machine()}

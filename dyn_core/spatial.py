@@ -194,15 +194,3 @@ def skew(v: Floats) -> Floats:
     """The matrix of the cross product: skew(v) @ u = v x u."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def rotation_rpy(roll: float, pitch: float, yaw: float) -> Floats:
-    """Rz(yaw) Ry(pitch) Rx(roll), URDF's convention, rad."""
-    cr, sr, cp, sp, cy, sy = cos(roll), sin(roll), cos(pitch), sin(pitch), cos(yaw), sin(yaw)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
