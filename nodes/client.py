@@ -21,7 +21,6 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dyn_core.errors import DynError
-from dyn_robot.msg import MotorCommand
 from nodes.bringup import absolute
 from nodes.loop import NANOSECONDS, WithheldGroup
 

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from dyn_robot.srv import GetDeflection, GetStiffness
 
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
 from dyn_core.mechanism import PRISMATIC
-from dyn_robot.srv import GetDeflection, GetStiffness
 from nodes.client import CONTROLLER, NOT_RUNNING, ClientError, RobotClient
 
 ARRIVED = 0.01

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from dyn_robot.msg import MotorCommand
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
@@ -17,7 +18,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dyn_core import load_robot
 from dyn_core.control import ComputedTorque
 from dyn_core.errors import DynError
-from dyn_robot.msg import MotorCommand
 from nodes import parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
 from nodes.loop import (
@@ -211,7 +211,7 @@ class ComputedTorqueController(LifecycleNode):
             self._send_zero()
             return
         stamp, q, qd = self._stamp, self._q, self._qd
-        q_d, qd_d, qdd_d = desired = self._desired(stamp, q)
+        desired = self._desired(stamp, q)
         command = self._law.command(desired, q, qd)
         if not np.isfinite(command.voltage).all():
             self._trip("the control law gave a voltage that is not finite")
@@ -229,7 +229,7 @@ class ComputedTorqueController(LifecycleNode):
         if interval > 1.5 * self._period:
             self._missed += round(interval / self._period) - 1
         if self._statistics.count % self._given["state_every"] == 0:
-            self._publish_state(message.header.stamp, (q_d, qd_d), (q, qd))
+            self._publish_state(message.header.stamp, desired[:2], (q, qd))
 
     def _count_silence(self) -> None:
         """A slice without a valid joint state, or a part of one; silence before the first joint state is no fault."""

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dyn_robot.msg import MotorCommand
+from dyn_robot.srv import GetStiffness
+from sensor_msgs.msg import JointState
 
 from dyn_core import Robot, load_robot
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.trajectory import Trajectory, through_points
-from dyn_robot.msg import MotorCommand
-from dyn_robot.srv import GetStiffness
 from nodes.bringup import system
 from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient, nanoseconds
 from nodes.clients import stiffness_dict
 from nodes.domain import claim_domain
 from nodes.loop import NANOSECONDS
 from nodes.up import running
-from sensor_msgs.msg import JointState
 
 SWING = 0.5
 """Amplitude of the motion (rad or m) where the limits allow it."""
@@ -192,14 +192,16 @@ def _table(report: dict[str, Any]) -> str:
     lines = [
         f"{report['robot']}: a motion of {report['duration']:g} s, {report['samples']} samples",
         "",
-        f"{'joint':{width}}  {'rms error':>12}  {'max error':>12}  {'peak torque':>11}  {'peak voltage':>12}  {'DAC range':>9}",
+        f"{'joint':{width}}  {'rms error':>12}  {'max error':>12}  {'peak torque':>11}"
+        f"  {'peak voltage':>12}  {'DAC range':>9}",
     ]
     for joint in joints:
         unit = joint["unit"]
         effort = "N" if unit == "m" else "N m"
         lines.append(
             f"{joint['name']:{width}}  {joint['rms_error']:8.2e} {unit:3}  {joint['max_error']:8.2e} {unit:3}"
-            f"  {joint['peak_torque']:7.2f} {effort:3}  {joint['peak_voltage']:10.2f} V  {100 * joint['dac_range_used']:7.1f} %"
+            f"  {joint['peak_torque']:7.2f} {effort:3}  {joint['peak_voltage']:10.2f} V"
+            f"  {100 * joint['dac_range_used']:7.1f} %"
         )
     lines.append("")
     for name in ("controller", "simulation"):
@@ -214,7 +216,8 @@ def _table(report: dict[str, Any]) -> str:
     if stiffness["success"]:
         K = np.diag(np.array(stiffness["stiffness"]))
         lines.append(f"stiffness at the end pose, tool at {np.round(stiffness['point'], 3).tolist()} m:")
-        lines.append(f"  along x y z {K[0]:.4g} {K[1]:.4g} {K[2]:.4g} N/m, about {K[3]:.4g} {K[4]:.4g} {K[5]:.4g} N m/rad")
+        along, about = (" ".join(f"{x:.4g}" for x in part) for part in (K[:3], K[3:]))
+        lines.append(f"  along x y z {along} N/m, about x y z {about} N m/rad")
     else:
         lines.append(f"stiffness at the end pose: {stiffness['message']}")
     return "\n".join(lines)

@@ -143,6 +143,9 @@ class Environment:
         try:
             with self._lock():
                 self._make(tier)
+        except KeyboardInterrupt:
+            self.progress.say("Interrupted: run the command again to continue")
+            raise
         except OSError as error:
             raise SetupError(_explain_os_error(error, self.venv)) from error
 

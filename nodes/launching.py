@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler, Shutdown
 from launch.events import matches_action
 from launch.substitutions import LaunchConfiguration
@@ -16,6 +15,7 @@ from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
+from launch import LaunchDescription
 from nodes.bringup import ARGUMENTS, PACKAGE, NodeSpec, System, absolute, system
 
 

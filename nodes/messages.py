@@ -118,8 +118,10 @@ def wrench(message: Any) -> np.ndarray:
 
 
 class TrajectoryPoints:
-    """The checked points of a trajectory_msgs/JointTrajectory: times (m,), positions (m, n), and, only if every point has
-    them, velocities and accelerations (m, n)."""
+    """The checked points of a trajectory_msgs/JointTrajectory: times (m,), positions (m, n).
+
+    Velocities and accelerations (m, n) are there only if every point has them.
+    """
 
     def __init__(self, message: Any, joints: JointOrder, limits: np.ndarray) -> None:
         points = message.points

@@ -105,7 +105,12 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
         read_only=False,
     ),
     ParameterSpec(
-        "bandwidth", 100.0, "Bandwidth lambda of the error dynamics of every joint (rad/s).", 0.1, 1000.0, read_only=False
+        "bandwidth",
+        100.0,
+        "Bandwidth lambda of the error dynamics of every joint (rad/s).",
+        0.1,
+        1000.0,
+        read_only=False,
     ),
     ParameterSpec(
         "mode",
@@ -140,7 +145,12 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
         read_only=False,
     ),
     ParameterSpec(
-        "state_every", 20, "Publish ~/state (desired and measured) on every so many-th cycle.", 1, 10000, read_only=False
+        "state_every",
+        20,
+        "Publish ~/state (desired and measured) on every so many-th cycle.",
+        1,
+        10000,
+        read_only=False,
     ),
     ParameterSpec(
         REALTIME_PRIORITY.name,

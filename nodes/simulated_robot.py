@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from dyn_robot.msg import MotorCommand
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -17,7 +18,6 @@ from std_srvs.srv import Trigger
 from dyn_core import load_robot
 from dyn_core.errors import InputError, SimulationError
 from dyn_core.simulation import Stepper
-from dyn_robot.msg import MotorCommand
 from nodes import parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
 from nodes.loop import (
@@ -62,7 +62,7 @@ class SimulatedRobot(Node):
 
         self._drops = DropCounter()
         self._statistics = CycleStatistics()
-        self._volts = np.zeros(self._robot.n)
+        self._volts: np.ndarray = np.zeros(self._robot.n)
         self._wrenches: tuple[np.ndarray, float] | None = None
         self._released = not given["brakes"]
         self._reset_asked = False
@@ -178,7 +178,8 @@ class SimulatedRobot(Node):
         """Advance by ``elapsed`` periods: with the last command while it is fresh, with 0 V after that."""
         substeps = self._given["substeps"]
         wrenches = self._present_wrenches()
-        fresh = elapsed if self._command_age == 0 else max(0, elapsed - max(0, self._command_age - self._command_periods))
+        overdue = max(0, self._command_age - self._command_periods)
+        fresh = max(0, elapsed - overdue)
         if fresh > 0:
             self._stepper.step(self._volts, fresh * substeps, wrenches)
         if fresh < elapsed:

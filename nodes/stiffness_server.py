@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
+from dyn_robot.srv import GetDeflection, GetStiffness
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from dyn_core import load_robot
 from dyn_core.errors import DynError, InputError
-from dyn_robot.srv import GetDeflection, GetStiffness
 from nodes import parameters
 from nodes.diagnostics import OK, Diagnostics, Report
 from nodes.loop import subscribe, take_newest
