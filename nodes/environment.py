@@ -328,7 +328,7 @@ class Environment:
             env.pop("PYTHONPATH", None)
         env |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_USER": "0"}
         env |= {"PIP_PROGRESS_BAR": "off", "PIP_REQUIRE_VIRTUALENV": "0"}
-        command = [self.venv / "bin" / "python", "-m", "pip", "install", "--retries", "2", *options]
+        command = [self.venv / "bin" / "python", "-m", "pip", "install", "--no-compile", "--retries", "2", *options]
         self._run(label, command, env=env, total=total)
 
     def _build_interfaces(self) -> None:
