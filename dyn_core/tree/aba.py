@@ -115,7 +115,7 @@ def articulated_bodies(record, q, qd, tau, wrenches, qdd):
         row[U] = u
         if row[PARENT] == 0.0:
             continue
-        # what the body, free to move in its joint, is to its parent: (43)-(46)
+        # what the body, free to move in its joint, is to its parent: (37), (38)
         k = 1.0 / d
         vf = scale(k, uf)
         vm = scale(k, um)
@@ -136,7 +136,7 @@ def articulated_bodies(record, q, qd, tau, wrenches, qdd):
         gm = load3(row, GM)
         f = add(add(f, scale(u, vf)), add(symmetric_times(im, gf), rotate(ib, gm)))
         m = add(add(m, scale(u, vm)), add(unrotate(ib, gf), symmetric_times(ij, gm)))
-        # moved to the parent's frame
+        # moved to the parent's frame: (39), (40)
         up = record[int(row[PARENT])]
         a = load9(row, A)
         p = load3(row, L)

@@ -1,6 +1,6 @@
 """Inverse dynamics by recursive Newton-Euler.
 
-Equation numbers are those of Khalil (section 3.1), with (S ...) for Swartz's.
+Equation numbers are those of Khalil (section 3.2), with (S ...) for Swartz's.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ def newton_euler(record, q, qd, qdd, gravity_factor, wrenches, tau):
         f = load3(row, F)
         m = load3(row, N)
         force = f[2] if row[SIGMA] == PRISMATIC else m[2]
-        tau[j] = force + row[IA] * qdd[j] + friction(row, qd[j])  # (27), (S 10)
+        tau[j] = force + row[IA] * qdd[j] + friction(row, qd[j])  # (31), (S 10)
         nothing += 0.0 * tau[j]
         f = rotate(a, f)
-        add_to3(up, F, f)  # (24), (S 8)
-        add_to3(up, N, add(rotate(a, m), cross(load3(row, L), f)))  # (25), (S 9)
+        add_to3(up, F, f)  # (28), (29), (S 8)
+        add_to3(up, N, add(rotate(a, m), cross(load3(row, L), f)))  # (30), (S 9)
     return OK if nothing == 0.0 else NOT_FINITE
 
 
