@@ -17,7 +17,7 @@ from .errors import InputError
 from .jit import compiled_call, entry
 from .mechanism import Floats
 from .robot import Robot
-from .tree.record import OK, WRONG_SHAPE, friction
+from .tree.record import OK, WRONG_SHAPE, friction, start_fixed
 from .tree.rnea import newton_euler
 
 Mode = Literal["computed_torque", "feed_forward"]
@@ -47,7 +47,8 @@ def _command(record, motors, gains, q_d, qd_d, qdd_d, q, qd, numbers, code, satu
     for j in range(n):
         k = gains[j]
         reference[j] = qdd_d[j] - 2.0 * k * (qd[j] - qd_d[j]) - k * k * (q[j] - q_d[j])
-    status = newton_euler(record, q, qd, reference, 1.0, record[:0], tau)
+    start_fixed(record, 1.0)
+    status = newton_euler(record, q, qd, reference, record[:0], tau)
     if status != OK:
         return status
     for j in range(n):

@@ -59,6 +59,29 @@ class Motors:
 
 
 @dataclass(frozen=True)
+class FloatingBase:
+    """A base that moves freely: its inertial parameters in its own frame, as those of a body."""
+
+    name: str
+    M: float
+    """kg."""
+    MS: Floats
+    """(3,) kg m."""
+    J: Floats
+    """(3, 3) about the frame's origin, kg m^2."""
+
+
+@dataclass(frozen=True)
+class Springs:
+    """Elastic joints: the force -K (q - rest) acts at every joint whose K is above zero (Khalil 69, 70)."""
+
+    K: Floats
+    """(n,) N m/rad or N/m, 0 at a rigid joint."""
+    rest: Floats
+    """(n,) rad or m."""
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """A tree of n bodies, each carried by one joint; parents come before their children."""
 
@@ -99,11 +122,19 @@ class Mechanism:
     frames: tuple[Frame, ...]
     """The links' described frames in joint order, further named frames, and "tool" last."""
     motors: Motors | None = None
+    base: FloatingBase | None = None
+    """A floating base; None: the base is fixed. gravity is then in the axes of the world."""
+    springs: Springs | None = None
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return len(self.joint_names)
+
+    @property
+    def elastic(self) -> NDArray[np.bool_]:
+        """(n,) which joints are elastic."""
+        return np.zeros(self.n, np.bool_) if self.springs is None else self.springs.K > 0.0
 
     def __post_init__(self) -> None:
         n = self.n
@@ -120,11 +151,12 @@ class Mechanism:
             raise InputError(f"{self.name}: {len(self.body_names)} body names for {n} joints")
         if not all(BASE <= parent < j for j, parent in enumerate(self.parent)):
             raise InputError(f"{self.name}: a body's parent must come before it (parent = {list(self.parent)})")
-        if self.motors is not None:
-            for motor_field in fields(self.motors):
-                found = np.shape(getattr(self.motors, motor_field.name))
+        for part in ("motors", "springs"):
+            arrays = getattr(self, part)
+            for array in () if arrays is None else fields(arrays):
+                found = np.shape(getattr(arrays, array.name))
                 if found != (n,):
-                    raise InputError(f"{self.name}: motors.{motor_field.name} has shape {found}, expected {(n,)}")
+                    raise InputError(f"{self.name}: {part}.{array.name} has shape {found}, expected {(n,)}")
 
     def frame(self, name: str) -> Frame:
         """The frame of that name."""

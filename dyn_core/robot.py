@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from .jit import compiled_call
 from .mechanism import BASE, Floats, Mechanism
 from .spatial import skew
 from .stiffness import Stiffness, cartesian_stiffness
-from .tree.aba import aba, aba_batch
+from .tree.aba import aba, aba_batch, mixed_batch
 from .tree.kinematics import (
     all_poses_batch,
     frame_jacobian,
@@ -26,9 +27,13 @@ from .tree.kinematics import (
     frame_pose,
     frame_pose_batch,
 )
+from .tree.matrices import by_matrices_batch
 from .tree.record import OK, SINGULAR, pack
 from .tree.rnea import rnea, rnea_batch
 from .tree.walker_orin import mass_matrix, mass_matrix_batch, mass_matrix_by_columns
+
+
+Method = Literal["recursive", "matrices"]
 
 
 class Robot:
@@ -70,8 +75,17 @@ class Robot:
                 pass  # not plain float64 vectors: converted and checked below
         return self._dynamics(rnea, rnea_batch, {"q": q, "qd": qd, "qdd": qdd}, wrenches)
 
-    def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None) -> Floats:
-        """Joint accelerations qdd under joint forces tau; wrenches as in `inverse_dynamics`."""
+    def forward_dynamics(
+        self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "recursive"
+    ) -> Floats:
+        """Joint accelerations qdd under joint forces tau; wrenches as in `inverse_dynamics`.
+
+        method: "recursive" (articulated bodies, O(n)), or "matrices" (inertia matrix and bias, O(n^3)), its check.
+        """
+        if method == "matrices":
+            return self._dynamics(None, by_matrices_batch, {"q": q, "qd": qd, "tau": tau}, wrenches, lambda: np.empty((self.n, self.n)))
+        if method != "recursive":
+            raise InputError(f"method must be 'recursive' or 'matrices', found {method!r}")
         if wrenches is None:
             qdd = np.empty(self.n)
             try:
@@ -80,6 +94,24 @@ class Robot:
             except TypeError:
                 pass
         return self._dynamics(aba, aba_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
+
+    def mixed_dynamics(self, q: Any, qd: Any, qdd: Any, tau: Any = None, wrenches: Any = None) -> tuple[Floats, Floats]:
+        """Inverse dynamics of a robot with elastic joints: forces of its rigid joints, accelerations of its elastic ones.
+
+        Returns (tau, qdd): of qdd only the entries of rigid joints are read, of tau (zero if not given) only those of
+        elastic joints, where it acts beside the spring.
+        """
+        values = {"q": q, "qd": qd, "tau": self._zero if tau is None else tau, "qdd": qdd}
+        lead, arrays = self._arrays(values)
+        flat_q, flat_qd, flat_tau, flat_qdd = (array.reshape(-1, self.n) for array in arrays)
+        w = self._flat_wrenches(wrenches, lead, len(flat_q))
+        rigid = 1.0 - self.mechanism.elastic
+
+        def slices(part: slice) -> tuple[Any, ...]:
+            return flat_q[part], flat_qd[part], rigid, w[part], flat_tau[part], flat_qdd[part]
+
+        self._check(run_batch(mixed_batch, self._record, len(flat_q), slices))
+        return arrays[2], arrays[3]
 
     def mass_matrix(self, q: Any) -> Floats:
         """H (..., n, n), kg m^2: symmetric and positive definite, with the rotors' inertia."""
@@ -220,27 +252,38 @@ class Robot:
             np.array(np.broadcast_to(array, (*lead, self.n)), order="C") for array in arrays.values()
         ]
 
-    def _dynamics(self, single: Any, batch: Any, values: dict[str, Any], wrenches: Any) -> Floats:
+    def _dynamics(
+        self, single: Any, batch: Any, values: dict[str, Any], wrenches: Any, scratch: Callable[[], Floats] | None = None
+    ) -> Floats:
         lead, arrays = self._arrays(values)
         out = np.empty((*lead, self.n))
-        if lead == () and wrenches is None:
+        if lead == () and wrenches is None and single is not None:
             status = compiled_call(single, self._record, *arrays, out)
         else:
             a, b, c, flat_out = (array.reshape(-1, self.n) for array in (*arrays, out))
-            count = len(flat_out)
-            w: Floats = np.empty((count, 0, 6))
-            if wrenches is not None:
-                w = self._body_wrenches(wrenches, lead).reshape(count, self.n, 6)
-            status = run_batch(
-                batch, self._record, count, lambda part: (a[part], b[part], c[part], w[part], flat_out[part])
-            )
+            w = self._flat_wrenches(wrenches, lead, len(flat_out))
+
+            def slices(part: slice) -> tuple[Any, ...]:
+                extra = () if scratch is None else (scratch(),)
+                return (a[part], b[part], c[part], w[part], *extra, flat_out[part])
+
+            status = run_batch(batch, self._record, len(flat_out), slices)
+        self._check(status)
+        return out
+
+    def _flat_wrenches(self, wrenches: Any, lead: tuple[int, ...], count: int) -> Floats:
+        """(count, n, 6) in the body frames, or (count, 0, 6) for none."""
+        if wrenches is None:
+            return np.empty((count, 0, 6))
+        return self._body_wrenches(wrenches, lead).reshape(count, -1, 6)
+
+    def _check(self, status: int) -> None:
         if status == SINGULAR:
             raise SingularityError(
                 f"{self.name}: a joint moves no inertia at all; give its link or rotor a mass or inertia"
             )
         if status != OK:
             raise InputError(f"{self.name}: the result is not finite; the arguments are too large")
-        return out
 
     def _positional(self, single: Any, batch: Any, q: Any, shape: tuple[int, ...], *constants: Any) -> Floats:
         lead, (q,) = self._arrays({"q": q})

@@ -25,7 +25,7 @@ from .jit import compiled_call, entry, kernel
 from .mechanism import Floats
 from .robot import Robot
 from .tree.aba import articulated_bodies
-from .tree.record import FS, OK, VS
+from .tree.record import FS, OK, VS, start_fixed
 
 FIXED_STEP = {"rk3": 3, "rk4": 4}
 ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
@@ -43,7 +43,8 @@ def acceleration(record, motors, q, qd, drive, wrenches, tau, qdd):
             tau[j], _ = motor_torque(motors[j], drive[j], qd[j])
         else:
             tau[j] = drive[j]
-    return articulated_bodies(record, q, qd, tau, wrenches, qdd)
+    start_fixed(record, 1.0)
+    return articulated_bodies(record, q, qd, q[:0], wrenches, tau, qdd)
 
 
 @kernel

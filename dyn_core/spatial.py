@@ -190,6 +190,35 @@ def symmetric_product(u, v):
     )
 
 
+@kernel
+def symmetric_inverse(S):
+    """S^-1 for a regular symmetric S."""
+    a = S[3] * S[5] - S[4] * S[4]
+    b = S[2] * S[4] - S[1] * S[5]
+    c = S[1] * S[4] - S[2] * S[3]
+    k = 1.0 / (S[0] * a + S[1] * b + S[2] * c)
+    return (
+        k * a,
+        k * b,
+        k * c,
+        k * (S[0] * S[5] - S[2] * S[2]),
+        k * (S[1] * S[2] - S[0] * S[4]),
+        k * (S[0] * S[3] - S[1] * S[1]),
+    )
+
+
+@kernel
+def quaternion_rotation(u):
+    """The rotation of a quaternion (x, y, z, w) of any length but zero."""
+    x, y, z, w = u
+    k = 2.0 / (x * x + y * y + z * z + w * w)
+    return (
+        1.0 - k * (y * y + z * z), k * (x * y - z * w), k * (x * z + y * w),
+        k * (x * y + z * w), 1.0 - k * (x * x + z * z), k * (y * z - x * w),
+        k * (x * z - y * w), k * (y * z + x * w), 1.0 - k * (x * x + y * y),
+    )  # fmt: skip
+
+
 def skew(v: Floats) -> Floats:
     """The matrix of the cross product: skew(v) @ u = v x u."""
     x, y, z = v

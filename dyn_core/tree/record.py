@@ -25,32 +25,35 @@ IA = 24
 FV = 25
 FS = 26
 VS = 27  # speed below which Coulomb friction fades linearly to zero; 0: the exact sign function
+KS = 28  # stiffness of an elastic joint; 0: rigid
+Q0 = 29  # its rest position
 
 # what the joints' positions give
-A = 28  # rotation (9) of the body in its parent's frame
-L = 37  # origin (3) in its parent's frame
-RW = 40  # rotation (9) of the body in the base frame
-PW = 49  # origin (3) in the base frame
+A = 30  # rotation (9) of the body in its parent's frame
+L = 39  # origin (3) in its parent's frame
+RW = 42  # rotation (9) of the body in the base frame
+PW = 51  # origin (3) in the base frame
 
 # what the recursions leave
-W = 52  # angular velocity (3)
-WD = 55  # angular acceleration (3)
-VD = 58  # acceleration of the origin (3), less gravity
-F = 61  # force (3)
-N = 64  # moment (3)
-IM = 67  # composite or articulated inertia: linear block (6, symmetric; composite bodies use one) ...
-IB = 73  # ... linear-angular block (9; composite bodies: first moments, 3)
-IJ = 82  # ... angular block (6, symmetric)
-GF = 88  # velocity-dependent acceleration: linear (3) ...
-GM = 91  # ... and angular (3)
-UF = 94  # articulated inertia times joint axis: force (3) ...
-UM = 97  # ... and moment (3)
-D = 100  # its joint component, with rotor inertia
-U = 101  # joint force left after the bias
-WIDTH = 102
+W = 54  # angular velocity (3)
+WD = 57  # angular acceleration (3)
+VD = 60  # acceleration of the origin (3), less gravity
+F = 63  # force (3)
+N = 66  # moment (3)
+IM = 69  # composite or articulated inertia: linear block (6, symmetric; composite bodies use one) ...
+IB = 75  # ... linear-angular block (9; composite bodies: first moments, 3)
+IJ = 84  # ... angular block (6, symmetric)
+GF = 90  # velocity-dependent acceleration: linear (3) ...
+GM = 93  # ... and angular (3)
+UF = 96  # articulated inertia times joint axis: force (3) ...
+UM = 99  # ... and moment (3)
+D = 102  # its joint component, with rotor inertia
+U = 103  # joint force left after the bias
+WIDTH = 104
 
-# the base row keeps gravity where a body keeps its placement's origin
+# the base row keeps gravity where a body keeps its placement's origin, and whether it floats where a body keeps sigma
 GRAVITY = P
+FLOATING = SIGMA
 
 
 def pack(mechanism: Mechanism) -> Floats:
@@ -59,6 +62,12 @@ def pack(mechanism: Mechanism) -> Floats:
     record = np.zeros((n + 1, WIDTH))
     record[0, GRAVITY : GRAVITY + 3] = mechanism.gravity
     record[0, RW : RW + 9] = np.eye(3).ravel()
+    rows, columns = np.triu_indices(3)
+    if mechanism.base is not None:
+        record[0, FLOATING] = 1.0
+        record[0, M] = mechanism.base.M
+        record[0, MS : MS + 3] = mechanism.base.MS
+        record[0, J : J + 6] = mechanism.base.J[rows, columns]
     body = record[1:]
     body[:, PARENT] = mechanism.parent + 1
     body[:, SIGMA] = mechanism.joint_type
@@ -66,11 +75,13 @@ def pack(mechanism: Mechanism) -> Floats:
     body[:, P : P + 3] = mechanism.p
     body[:, M] = mechanism.M
     body[:, MS : MS + 3] = mechanism.MS
-    rows, columns = np.triu_indices(3)
     body[:, J : J + 6] = mechanism.J[:, rows, columns]
     body[:, IA] = mechanism.Ia
     body[:, FV] = mechanism.Fv
     body[:, FS] = mechanism.Fs
+    if mechanism.springs is not None:
+        body[:, KS] = mechanism.springs.K
+        body[:, Q0] = mechanism.springs.rest
     return record
 
 
@@ -105,10 +116,22 @@ def friction(row, qd):
 
 
 @kernel
-def start_base(record, gravity_factor):
-    """Rest, and the acceleration that stands for gravity, at the base."""
-    base = record[0]
-    store3(base, VD, scale(-gravity_factor, load3(base, GRAVITY)))
+def passive_force(row, q, qd):
+    """What a joint's driving force must overcome besides the bodies: friction and the spring."""
+    return friction(row, qd) + row[KS] * (q - row[Q0])
+
+
+@kernel
+def start_fixed(record, gravity_factor):
+    """A base at rest, with the acceleration that stands for gravity."""
+    store3(record[0], VD, scale(-gravity_factor, load3(record[0], GRAVITY)))
+
+
+@kernel
+def wrench_on(wrenches, n, j):
+    """Force and moment on body j (-1: the base) from wrenches of shape (n, 6), or (n + 1, 6) with the base first."""
+    k = j + wrenches.shape[0] - n
+    return (wrenches[k, 0], wrenches[k, 1], wrenches[k, 2]), (wrenches[k, 3], wrenches[k, 4], wrenches[k, 5])
 
 
 OK = 0

@@ -38,9 +38,10 @@ from .record import (
     M,
     N,
     W,
-    friction,
+    passive_force,
     place,
-    start_base,
+    start_fixed,
+    wrench_on,
 )
 
 
@@ -48,7 +49,7 @@ from .record import (
 def velocity_step(row, up, a, p, qd):
     """Angular velocity of a body, and the parts of its acceleration that depend on velocities.
 
-    Returns omega_j, gamma_j (angular), gamma_j (linear), the last without the parent's acceleration.
+    Returns omega_j, gamma_j (angular), gamma_j (linear), the last without the parent's acceleration (15).
     """
     wi = load3(up, W)
     w = unrotate(a, wi)  # (18)
@@ -64,10 +65,22 @@ def velocity_step(row, up, a, p, qd):
 
 
 @kernel
-def newton_euler(record, q, qd, qdd, gravity_factor, wrenches, tau):
-    """Joint forces tau (n,) for the motion q, qd, qdd; wrenches (n, 6) act on the bodies, in and at the body frames."""
+def body_wrench(row, w, wd, vd):
+    """Force and moment that move a body: (22), (23), (S 6), (S 7)."""
+    ms = load3(row, MS)
+    inertia = load6(row, J)
+    f = add(scale(row[M], vd), add(cross(wd, ms), cross(w, cross(w, ms))))
+    m = add(add(symmetric_times(inertia, wd), cross(w, symmetric_times(inertia, w))), cross(ms, vd))
+    return f, m
+
+
+@kernel
+def newton_euler(record, q, qd, qdd, wrenches, tau):
+    """Joint forces tau (n,) for the motion q, qd, qdd of the joints; the base row holds the motion of the base.
+
+    wrenches act on the bodies, in and at the body frames: (n, 6), (n + 1, 6) with the base first, or (0, 6).
+    """
     n = q.shape[0]
-    start_base(record, gravity_factor)
     for j in range(n):
         row = record[j + 1]
         up = record[int(row[PARENT])]
@@ -82,15 +95,11 @@ def newton_euler(record, q, qd, qdd, gravity_factor, wrenches, tau):
             wd = (wd[0], wd[1], wd[2] + qdd[j])
         store3(row, WD, wd)
         store3(row, VD, vd)
-        ms = load3(row, MS)
-        inertia = load6(row, J)
-        f = add(scale(row[M], vd), add(cross(wd, ms), cross(w, cross(w, ms))))  # (22), (S 6)
-        m = add(  # (23), (S 7)
-            add(symmetric_times(inertia, wd), cross(w, symmetric_times(inertia, w))), cross(ms, vd)
-        )
+        f, m = body_wrench(row, w, wd, vd)
         if wrenches.shape[0] > 0:
-            f = sub(f, (wrenches[j, 0], wrenches[j, 1], wrenches[j, 2]))
-            m = sub(m, (wrenches[j, 3], wrenches[j, 4], wrenches[j, 5]))
+            force, moment = wrench_on(wrenches, n, j)
+            f = sub(f, force)
+            m = sub(m, moment)
         store3(row, F, f)
         store3(row, N, m)
     nothing = 0.0
@@ -101,27 +110,29 @@ def newton_euler(record, q, qd, qdd, gravity_factor, wrenches, tau):
         f = load3(row, F)
         m = load3(row, N)
         force = f[2] if row[SIGMA] == PRISMATIC else m[2]
-        tau[j] = force + row[IA] * qdd[j] + friction(row, qd[j])  # (31), (S 10)
+        tau[j] = force + row[IA] * qdd[j] + passive_force(row, q[j], qd[j])  # (31), (S 10)
         nothing += 0.0 * tau[j]
-        f = rotate(a, f)
-        add_to3(up, F, f)  # (28), (29), (S 8)
+        f = rotate(a, f)  # (28)
+        add_to3(up, F, f)  # (29), (S 8)
         add_to3(up, N, add(rotate(a, m), cross(load3(row, L), f)))  # (30), (S 9)
     return OK if nothing == 0.0 else NOT_FINITE
 
 
 @entry
 def rnea(record, q, qd, qdd, tau):
-    """`newton_euler` with gravity and without wrenches, behind a check of the shapes."""
+    """`newton_euler` on a fixed base, without wrenches, behind a check of the shapes."""
     n = tau.shape[0]
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
-    return newton_euler(record, q, qd, qdd, 1.0, record[:0], tau)
+    start_fixed(record, 1.0)
+    return newton_euler(record, q, qd, qdd, record[:0], tau)
 
 
 @entry
 def rnea_batch(record, q, qd, qdd, wrenches, tau):
-    """`newton_euler` over rows; wrenches (batch, n, 6), or (batch, 0, 6) for none."""
+    """`newton_euler` on a fixed base over rows; wrenches (batch, n, 6), or (batch, 0, 6) for none."""
     status = OK
+    start_fixed(record, 1.0)
     for b in range(q.shape[0]):
-        status = max(status, newton_euler(record, q[b], qd[b], qdd[b], 1.0, wrenches[b], tau[b]))
+        status = max(status, newton_euler(record, q[b], qd[b], qdd[b], wrenches[b], tau[b]))
     return status

@@ -14,6 +14,7 @@ from ..spatial import (
     add_to6,
     congruence,
     cross,
+    full,
     load3,
     load6,
     load9,
@@ -38,23 +39,34 @@ from .record import (
     J,
     L,
     M,
+    passive_force,
     place,
+    start_fixed,
 )
 from .rnea import newton_euler
 
 
 @kernel
 def composite_bodies(record, q, H):
-    """H (n, n) at q (n,); the bodies beyond each joint move as one."""
+    """H (n, n) at q (n,); the bodies beyond each joint move as one.
+
+    Where the base floats H is (6 + n, 6 + n), with the rows of the base (linear, angular, in its axes) first.
+    """
     n = q.shape[0]
+    base = H.shape[0] - n
+    row = record[0]
+    row[IM] = row[M]
+    store3(row, IB, load3(row, MS))
+    store6(row, IJ, load6(row, J))
+    for j in range(base + n):
+        for i in range(base + n):
+            H[j, i] = 0.0
     for j in range(n):
         row = record[j + 1]
         place(row, q[j])
         row[IM] = row[M]
         store3(row, IB, load3(row, MS))
         store6(row, IJ, load6(row, J))
-        for i in range(n):
-            H[j, i] = 0.0
     nothing = 0.0
     for j in range(n - 1, -1, -1):
         row = record[j + 1]
@@ -65,12 +77,12 @@ def composite_bodies(record, q, H):
         if row[SIGMA] == PRISMATIC:
             f = (0.0, 0.0, mass)
             m = (ms[1], -ms[0], 0.0)
-            H[j, j] = f[2] + row[IA]
+            H[base + j, base + j] = f[2] + row[IA]
         else:
             f = (-ms[1], ms[0], 0.0)  # (19)
             m = (inertia[2], inertia[4], inertia[5])  # (20), (22)
-            H[j, j] = m[2] + row[IA]  # (23)
-        nothing += 0.0 * H[j, j]
+            H[base + j, base + j] = m[2] + row[IA]  # (23)
+        nothing += 0.0 * H[base + j, base + j]
         a = load9(row, A)
         p = load3(row, L)
         s = rotate(a, ms)
@@ -78,30 +90,50 @@ def composite_bodies(record, q, H):
         add_to3(up, IB, add(s, scale(mass, p)))  # (17)
         add_to6(up, IJ, congruence(a, inertia))  # (18)
         add_to6(up, IJ, symmetric_product(p, add(s, scale(0.5 * mass, p))))
-        i = j
-        while row[PARENT] > 0.0:
+        while row[PARENT] > 0.0 or base > 0:
             f = rotate(a, f)  # (24)
             m = add(rotate(a, m), cross(p, f))  # (25)
             i = int(row[PARENT]) - 1
+            if i < 0:
+                for k in range(3):
+                    H[k, base + j] = H[base + j, k] = f[k]
+                    H[3 + k, base + j] = H[base + j, 3 + k] = m[k]
+                break
             row = record[i + 1]
-            H[i, j] = f[2] if row[SIGMA] == PRISMATIC else m[2]  # (26)
-            H[j, i] = H[i, j]
+            H[base + i, base + j] = f[2] if row[SIGMA] == PRISMATIC else m[2]  # (26)
+            H[base + j, base + i] = H[base + i, base + j]
             a = load9(row, A)
             p = load3(row, L)
+    if base > 0:
+        write_base_inertia(record[0], H)
     return OK if nothing == 0.0 else NOT_FINITE
+
+
+@kernel
+def write_base_inertia(row, H):
+    """The composite inertia of the whole robot, in the base's rows of H."""
+    s = load3(row, IB)
+    inertia = full(load6(row, IJ))
+    skew_s = (0.0, -s[2], s[1], s[2], 0.0, -s[0], -s[1], s[0], 0.0)
+    for i in range(3):
+        H[i, i] = row[IM]
+        for k in range(3):
+            H[3 + i, 3 + k] = inertia[3 * i + k]
+            H[3 + i, k] = skew_s[3 * i + k]
+            H[k, 3 + i] = H[3 + i, k]
 
 
 @entry
 def mass_matrix(record, q, H):
     """`composite_bodies` behind a check of the shapes."""
     if q.shape[0] != H.shape[0]:
-        return WRONG_SHAPE
+        return WRONG_SHAPE  # also that of a floating base, which takes `mass_matrix_batch`
     return composite_bodies(record, q, H)
 
 
 @entry
 def mass_matrix_batch(record, q, H):
-    """`composite_bodies` over rows."""
+    """`composite_bodies` over rows; q holds the joints only."""
     status = OK
     for b in range(q.shape[0]):
         status = max(status, composite_bodies(record, q[b], H[b]))
@@ -113,10 +145,11 @@ def mass_matrix_by_columns(record, q, zero, unit, column, H):
     """The first method: column j is the inverse dynamics of a unit acceleration of joint j, without gravity."""
     n = q.shape[0]
     status = OK
+    start_fixed(record, 0.0)
     for j in range(n):
         unit[j] = 1.0
-        status = max(status, newton_euler(record, q, zero, unit, 0.0, record[:0], column))
+        status = max(status, newton_euler(record, q, zero, unit, record[:0], column))
         unit[j] = 0.0
         for i in range(n):
-            H[i, j] = column[i]
+            H[i, j] = column[i] - passive_force(record[i + 1], q[i], 0.0)
     return status

@@ -1,0 +1,53 @@
+"""Forward dynamics by way of the inertia matrix: A qdd = Gamma - H, Khalil's section 3.3.1 and (8)."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from ..jit import entry, kernel
+from .record import NOT_FINITE, OK, SINGULAR, start_fixed
+from .rnea import newton_euler
+from .walker_orin import composite_bodies
+
+
+@kernel
+def cholesky_solve(A, x):
+    """Solve A x = b for symmetric positive definite A, in place: A becomes its factor, x (b at first) the solution."""
+    n = x.shape[0]
+    for j in range(n):
+        for k in range(j):
+            A[j, j] -= A[j, k] * A[j, k]
+        if not A[j, j] > 0.0:
+            return SINGULAR
+        A[j, j] = sqrt(A[j, j])
+        for i in range(j + 1, n):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[j, k]
+            A[i, j] /= A[j, j]
+    for i in range(n):
+        for k in range(i):
+            x[i] -= A[i, k] * x[k]
+        x[i] /= A[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            x[i] -= A[k, i] * x[k]
+        x[i] /= A[i, i]
+    return OK
+
+
+@entry
+def by_matrices_batch(record, q, qd, tau, wrenches, A, qdd):
+    """qdd over rows; A (n, n) is scratch space, and holds the factor of the last row's inertia matrix."""
+    status = OK
+    for b in range(q.shape[0]):
+        start_fixed(record, 1.0)
+        for j in range(q.shape[1]):
+            qdd[b, j] = 0.0
+        status = max(status, newton_euler(record, q[b], qd[b], qdd[b], wrenches[b], A[0]))  # H
+        for j in range(q.shape[1]):
+            qdd[b, j] = tau[b, j] - A[0, j]
+        status = max(status, composite_bodies(record, q[b], A), cholesky_solve(A, qdd[b]))
+        for j in range(q.shape[1]):
+            if not abs(qdd[b, j]) < 1e300:
+                status = max(status, NOT_FINITE)
+    return status
