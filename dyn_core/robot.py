@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -32,7 +31,6 @@ from .tree.record import OK, SINGULAR, pack
 from .tree.rnea import rnea, rnea_batch
 from .tree.walker_orin import mass_matrix, mass_matrix_batch, mass_matrix_by_columns
 
-
 Method = Literal["recursive", "matrices"]
 
 
@@ -47,13 +45,21 @@ class Robot:
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
         self.name = mechanism.name
-        self.n = mechanism.n
+        self.n = self.nq = self.nv = mechanism.n
         self.joint_names = mechanism.joint_names
         self._record = pack(mechanism)
         self._zero = np.zeros(self.n)
         self._frames = {
             frame.name: (frame.body + 1, np.concatenate([frame.R.ravel(), frame.p])) for frame in mechanism.frames
         }
+
+    def neutral(self) -> Floats:
+        """(nq,) all joints at zero."""
+        return np.zeros(self.nq)
+
+    def checked_state(self, values: dict[str, Any]) -> tuple[tuple[int, ...], list[Floats]]:
+        """Leading axes and arrays of q, qd, ... as this robot has them; InputError where they are not."""
+        return self._arrays(values)
 
     def __repr__(self) -> str:
         return f"Robot({self.name!r}, n={self.n})"
@@ -83,7 +89,7 @@ class Robot:
         method: "recursive" (articulated bodies, O(n)), or "matrices" (inertia matrix and bias, O(n^3)), its check.
         """
         if method == "matrices":
-            return self._dynamics(None, by_matrices_batch, {"q": q, "qd": qd, "tau": tau}, wrenches, lambda: np.empty((self.n, self.n)))
+            return self._dynamics(None, by_matrices_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
         if method != "recursive":
             raise InputError(f"method must be 'recursive' or 'matrices', found {method!r}")
         if wrenches is None:
@@ -96,7 +102,7 @@ class Robot:
         return self._dynamics(aba, aba_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
 
     def mixed_dynamics(self, q: Any, qd: Any, qdd: Any, tau: Any = None, wrenches: Any = None) -> tuple[Floats, Floats]:
-        """Inverse dynamics of a robot with elastic joints: forces of its rigid joints, accelerations of its elastic ones.
+        """Inverse dynamics with elastic joints: forces of the rigid joints, accelerations of the elastic ones.
 
         Returns (tau, qdd): of qdd only the entries of rigid joints are read, of tau (zero if not given) only those of
         elastic joints, where it acts beside the spring.
@@ -228,18 +234,19 @@ class Robot:
 
     # the common path of everything that is not a single plain call
 
-    def _arrays(self, values: dict[str, Any]) -> tuple[tuple[int, ...], list[Floats]]:
-        """The leading axes, and finite contiguous float64 arrays of shape (*leading axes, n)."""
+    def _arrays(
+        self, values: dict[str, Any], sizes: tuple[int, ...] | None = None
+    ) -> tuple[tuple[int, ...], list[Floats]]:
+        """The leading axes, and finite contiguous arrays of shape (*leading axes, size); size: n if not given."""
+        wanted = (self.n,) * len(values) if sizes is None else sizes
         arrays = {}
-        for key, value in values.items():
+        for (key, value), n in zip(values.items(), wanted, strict=True):
             try:
                 array = np.asarray(value, dtype=float)
             except (TypeError, ValueError):
                 raise InputError(f"{key} must be numbers, found {value!r:.80}") from None
-            if array.ndim == 0 or array.shape[-1] != self.n:
-                raise InputError(
-                    f"{key} has shape {array.shape}, {self.name} needs ({self.n},) or (..., {self.n})"
-                )
+            if array.ndim == 0 or array.shape[-1] != n:
+                raise InputError(f"{key} has shape {array.shape}, {self.name} needs ({n},) or (..., {n})")
             if not np.isfinite(array).all():
                 raise InputError(f"{key} is not finite")
             arrays[key] = array
@@ -248,13 +255,9 @@ class Robot:
         except ValueError:
             shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
             raise InputError(f"leading axes do not fit together: {shapes}") from None
-        return lead, [
-            np.array(np.broadcast_to(array, (*lead, self.n)), order="C") for array in arrays.values()
-        ]
+        return lead, [np.array(np.broadcast_to(a, (*lead, a.shape[-1])), order="C") for a in arrays.values()]
 
-    def _dynamics(
-        self, single: Any, batch: Any, values: dict[str, Any], wrenches: Any, scratch: Callable[[], Floats] | None = None
-    ) -> Floats:
+    def _dynamics(self, single: Any, batch: Any, values: dict[str, Any], wrenches: Any) -> Floats:
         lead, arrays = self._arrays(values)
         out = np.empty((*lead, self.n))
         if lead == () and wrenches is None and single is not None:
@@ -262,12 +265,9 @@ class Robot:
         else:
             a, b, c, flat_out = (array.reshape(-1, self.n) for array in (*arrays, out))
             w = self._flat_wrenches(wrenches, lead, len(flat_out))
-
-            def slices(part: slice) -> tuple[Any, ...]:
-                extra = () if scratch is None else (scratch(),)
-                return (a[part], b[part], c[part], w[part], *extra, flat_out[part])
-
-            status = run_batch(batch, self._record, len(flat_out), slices)
+            status = run_batch(
+                batch, self._record, len(w), lambda part: (a[part], b[part], c[part], w[part], flat_out[part])
+            )
         self._check(status)
         return out
 

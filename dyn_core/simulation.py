@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt, tan
 from typing import Any
 
 import numpy as np
@@ -24,122 +25,172 @@ from .errors import InputError, SimulationError, SingularityError
 from .jit import compiled_call, entry, kernel
 from .mechanism import Floats
 from .robot import Robot
+from .spatial import add, cross, dot, quaternion_rotation, rotate, scale
 from .tree.aba import articulated_bodies
+from .tree.floating import direct, turned
 from .tree.record import FS, OK, VS, start_fixed
 
-FIXED_STEP = {"rk3": 3, "rk4": 4}
+FIXED_STEP = {
+    "rk3": np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 2.0, 0.0], [1 / 6, 4 / 6, 1 / 6]]),
+    "rk4": np.array(
+        [[0.0] * 4, [0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1 / 6, 1 / 3, 1 / 3, 1 / 6]]
+    ),
+}
 ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 NO_MOTORS = np.zeros((0, 10))
 NO_WRENCHES = np.zeros((0, 6))
 
-Q, QD, QDD, TAU = range(4)  # rows of a state
+QD, QDD, TAU, DRIVE = range(4)  # of a recorded row
 
 
 @kernel
-def acceleration(record, motors, q, qd, drive, wrenches, tau, qdd):
-    """qdd at q, qd with the motors driven; drive: volts, or joint torques where motors is empty."""
-    for j in range(q.shape[0]):
+def acceleration(record, motors, q, v, drive, wrenches, tau, vd):
+    """vd at q, v with the motors driven; drive: volts, or joint forces where motors is empty. tau (nv,)."""
+    n = drive.shape[0]
+    base = v.shape[0] - n
+    for j in range(n):
         if motors.shape[0] > 0:
-            tau[j], _ = motor_torque(motors[j], drive[j], qd[j])
+            tau[base + j], _ = motor_torque(motors[j], drive[j], v[base + j])
         else:
-            tau[j] = drive[j]
+            tau[base + j] = drive[j]
+    if base > 0:
+        return direct(record, q, v, v[:0], wrenches, tau, vd)
     start_fixed(record, 1.0)
-    return articulated_bodies(record, q, qd, q[:0], wrenches, tau, qdd)
+    return articulated_bodies(record, q, v, v[:0], wrenches, tau, vd)
 
 
 @kernel
-def rk3_step(record, motors, state, drive, wrenches, h, work):
-    """One step of Swartz's third-order Runge-Kutta; state (4, n): q, qd, and qdd, tau at the start of the step."""
-    n = drive.shape[0]
-    q, c1, k1, tau = state[Q], state[QD], state[QDD], state[TAU]
-    c2, k2, c3, k3, x, t = work[0], work[1], work[2], work[3], work[4], work[5]
-    status = acceleration(record, motors, q, c1, drive, wrenches, tau, k1)
-    for j in range(n):
-        x[j] = q[j] + 0.5 * h * c1[j]
-        c2[j] = c1[j] + 0.5 * h * k1[j]
-    status = max(status, acceleration(record, motors, x, c2, drive, wrenches, t, k2))
-    for j in range(n):
-        x[j] = q[j] - h * c1[j] + 2.0 * h * c2[j]
-        c3[j] = c1[j] - h * k1[j] + 2.0 * h * k2[j]
-    status = max(status, acceleration(record, motors, x, c3, drive, wrenches, t, k3))
-    for j in range(n):
-        q[j] += h / 6.0 * (c1[j] + 4.0 * c2[j] + c3[j])
-        c1[j] += h / 6.0 * (k1[j] + 4.0 * k2[j] + k3[j])
+def moved(q, x, out):
+    """Configuration out, the displacement x (nv,) away from q.
+
+    A floating base moves by x[:3] in the world and turns by the rotation vector x[3:6] in its own axes: its integration
+    stays on the manifold of poses.
+    """
+    base = q.shape[0] - x.shape[0]  # one more coordinate than freedoms, if the base floats
+    first = 0
+    if base > 0:
+        for i in range(3):
+            out[i] = q[i] + x[i]
+        u = turned((q[3], q[4], q[5], q[6]), (x[3], x[4], x[5]))
+        for i in range(4):
+            out[3 + i] = u[i]
+        first = 6
+    for j in range(first, x.shape[0]):
+        out[base + j] = q[base + j] + x[j]
+
+
+@kernel
+def rates(q, x, v, vd, xd, rate):
+    """Rates xd of the displacement x and rate of the velocity's components, at q = moved(start, x) with v, vd."""
+    first = 0
+    if q.shape[0] > x.shape[0]:
+        w = (v[3], v[4], v[5])
+        speed = (v[0], v[1], v[2])
+        up = rotate(quaternion_rotation((q[3], q[4], q[5], q[6])), speed)
+        r = (x[3], x[4], x[5])
+        # the rotation vector's rate: w + r x w / 2 + k r x (r x w)
+        square = dot(r, r)
+        angle = sqrt(square)
+        k = 1.0 / 12.0 + square / 720.0
+        if angle > 1e-2:
+            k = (1.0 - 0.5 * angle / tan(0.5 * angle)) / square
+        turn = cross(r, w)
+        rd = add(w, add(scale(0.5, turn), scale(k, cross(r, turn))))
+        drift = cross(w, speed)
+        for i in range(3):
+            xd[i] = up[i]
+            xd[3 + i] = rd[i]
+            rate[i] = vd[i] - drift[i]
+            rate[3 + i] = vd[3 + i]
+        first = 6
+    for j in range(first, x.shape[0]):
+        xd[j] = v[j]
+        rate[j] = vd[j]
+
+
+@kernel
+def runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work):
+    """One step of the method whose coefficients are the rows of table (the last: the weights)."""
+    stages = table.shape[1]
+    nv = v.shape[0]
+    x, u, vd, tau, configuration = work[0, :nv], work[1, :nv], work[2, :nv], work[3, :nv], work[4, : q.shape[0]]
+    xd, rate = work[5 : 5 + stages, :nv], work[5 + stages : 5 + 2 * stages, :nv]
+    status = OK
+    for i in range(stages + 1):
+        for j in range(nv):
+            x[j] = 0.0
+            u[j] = 0.0
+        for k in range(min(i, stages)):
+            for j in range(nv):
+                x[j] += h * table[i, k] * xd[k, j]
+                u[j] += h * table[i, k] * rate[k, j]
+        for j in range(nv):
+            u[j] += v[j]
+        moved(q, x, configuration)
+        if i < stages:
+            status = max(status, acceleration(record, motors, configuration, u, drive, wrenches, tau, vd))
+            rates(configuration, x, u, vd, xd[i], rate[i])
+    q[:] = configuration
+    v[:] = u
     return status
 
 
 @kernel
-def rk4_step(record, motors, state, drive, wrenches, h, work):
-    """One step of the classical fourth-order Runge-Kutta."""
-    n = drive.shape[0]
-    q, c1, k1, tau = state[Q], state[QD], state[QDD], state[TAU]
-    c2, k2, c3, k3, x, t, c4, k4 = work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]
-    status = acceleration(record, motors, q, c1, drive, wrenches, tau, k1)
-    for j in range(n):
-        x[j] = q[j] + 0.5 * h * c1[j]
-        c2[j] = c1[j] + 0.5 * h * k1[j]
-    status = max(status, acceleration(record, motors, x, c2, drive, wrenches, t, k2))
-    for j in range(n):
-        x[j] = q[j] + 0.5 * h * c2[j]
-        c3[j] = c1[j] + 0.5 * h * k2[j]
-    status = max(status, acceleration(record, motors, x, c3, drive, wrenches, t, k3))
-    for j in range(n):
-        x[j] = q[j] + h * c3[j]
-        c4[j] = c1[j] + h * k3[j]
-    status = max(status, acceleration(record, motors, x, c4, drive, wrenches, t, k4))
-    for j in range(n):
-        q[j] += h / 6.0 * (c1[j] + 2.0 * (c2[j] + c3[j]) + c4[j])
-        c1[j] += h / 6.0 * (k1[j] + 2.0 * (k2[j] + k3[j]) + k4[j])
-    return status
-
-
-@kernel
-def advance(record, motors, state, drive, wrenches, h, steps, order, work):
+def advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
     """Take `steps` steps of size h with the drive held; returns how many succeeded.
 
-    The state stays where the last good step left it, with qdd and tau there.
+    q and v stay where the last good step left them, with vd and tau there.
     """
-    n = drive.shape[0]
-    q, qd, before = state[Q], state[QD], work[8:10]
+    before_q, before_v = work[-1, : q.shape[0]], work[-2, : v.shape[0]]
     done = 0
     while done < steps:
-        for j in range(n):
-            before[0, j] = q[j]
-            before[1, j] = qd[j]
-        if order == 3:
-            status = rk3_step(record, motors, state, drive, wrenches, h, work)
-        else:
-            status = rk4_step(record, motors, state, drive, wrenches, h, work)
+        before_q[:] = q
+        before_v[:] = v
+        status = runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work)
         nothing = 0.0
-        for j in range(n):
-            nothing += 0.0 * (q[j] + qd[j])
+        for i in range(q.shape[0]):
+            nothing += 0.0 * q[i]
+        for i in range(v.shape[0]):
+            nothing += 0.0 * v[i]
         if status != OK or nothing != 0.0:
-            for j in range(n):
-                q[j] = before[0, j]
-                qd[j] = before[1, j]
+            q[:] = before_q
+            v[:] = before_v
             break
         done += 1
-    acceleration(record, motors, q, qd, drive, wrenches, state[TAU], state[QDD])
+    acceleration(record, motors, q, v, drive, wrenches, tau, vd)
     return done
 
 
 @entry
-def _advance(record, motors, state, drive, wrenches, h, steps, order, work):
-    return advance(record, motors, state, drive, wrenches, h, steps, order, work)
+def _advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
+    return advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work)
 
 
 @entry
-def _run(record, motors, state, drives, hold, no_wrenches, h, order, work, rows):
-    """Fill rows (m, 5, n) step by step, one row of drives per `hold` steps; returns how many rows were filled."""
+def _run(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, rows_q, rows):
+    """Fill rows_q (m, nq) and rows (m, 4, nv) step by step, one row of drives per `hold` steps; returns how many."""
     m = rows.shape[0]
+    base = v.shape[0] - drives.shape[1]
     for k in range(m):
         steps = min(k, 1)
         held = drives[min((k - steps) // hold, drives.shape[0] - 1)]
-        if advance(record, motors, state, held, no_wrenches, h, steps, order, work) < steps:
+        if advance(record, motors, q, v, vd, tau, held, wrenches, h, steps, table, work) < steps:
             return k
-        rows[k, :4] = state
-        rows[k, 4] = held
+        rows_q[k] = q
+        rows[k, QD] = v
+        rows[k, QDD] = vd
+        rows[k, TAU] = tau
+        rows[k, DRIVE, base:] = held
     return m
+
+
+@entry
+def _slope(record, motors, q0, x, v, drive, wrenches, work, xd, rate):
+    """Rates for an integrator that works with the displacement x from q0."""
+    q, vd, tau = work[4, : q0.shape[0]], work[2, : v.shape[0]], work[3, : v.shape[0]]
+    moved(q0, x, q)
+    acceleration(record, motors, q, v, drive, wrenches, tau, vd)
+    rates(q, x, v, vd, xd, rate)
 
 
 class Stepper:
@@ -171,8 +222,9 @@ class Stepper:
         self.torque_driven = driven
         self._motors = NO_MOTORS if driven else robot.actuation.motors
         self._record = robot._record.copy()
-        self._work = np.zeros((10, robot.n))
-        self._state = np.zeros((4, robot.n))
+        self._work = np.zeros((15, robot.nq))
+        self._q, self._qd = robot.neutral(), np.zeros(robot.nv)
+        self._qdd, self._tau = np.zeros(robot.nv), np.zeros(robot.nv)
         self._drive = np.zeros(robot.n)
         self._steps_done = 0
         self.reset(q0, qd0)
@@ -181,41 +233,41 @@ class Stepper:
     def _mobility(self) -> Floats:
         """(n,) acceleration of each joint under a unit torque of its own."""
         try:
-            return np.diag(np.linalg.inv(self.robot.mass_matrix(self.q)))
+            return np.diag(np.linalg.inv(self.robot.mass_matrix(self.q)))[-self.robot.n :]
         except np.linalg.LinAlgError:
             raise SingularityError(f"{self.robot.name} cannot be simulated: its mass matrix is singular") from None
 
     def reset(self, q0: Any = None, qd0: Any = None) -> None:
-        """Start again at t = 0 from q0, qd0 (n,), zero where not given."""
-        zero = np.zeros(self.robot.n)
-        values = {"q0": zero if q0 is None else q0, "qd0": zero if qd0 is None else qd0}
-        lead, (q, qd) = self.robot._arrays(values)
+        """Start again at t = 0 from q0 (nq,) and qd0 (nv,): the neutral position, and rest, where not given."""
+        start = self.robot.neutral() if q0 is None else q0
+        speed = np.zeros(self.robot.nv) if qd0 is None else qd0
+        lead, (q, qd) = self.robot.checked_state({"q0": start, "qd0": speed})
         if lead != ():
-            raise InputError(f"q0 and qd0 must have shape ({self.robot.n},)")
-        self._state[:] = 0.0
-        self._state[Q], self._state[QD] = q, qd
+            raise InputError(f"q0 and qd0 must have shape ({self.robot.nq},) and ({self.robot.nv},)")
+        self._q[:], self._qd[:] = q, qd
+        self._qdd[:] = self._tau[:] = 0.0
         self._steps_done = 0
         self.t = 0.0
 
     @property
     def q(self) -> Floats:
-        """(n,) positions."""
-        return self._state[Q]
+        """(nq,) positions."""
+        return self._q
 
     @property
     def qd(self) -> Floats:
-        """(n,) speeds."""
-        return self._state[QD]
+        """(nv,) speeds."""
+        return self._qd
 
     @property
     def qdd(self) -> Floats:
-        """(n,) accelerations at the present state under the last drive."""
-        return self._state[QDD]
+        """(nv,) accelerations at the present state under the last drive."""
+        return self._qdd
 
     @property
     def tau(self) -> Floats:
         """(n,) joint torques of the motors at the present state under the last drive."""
-        return self._state[TAU]
+        return self._tau[-self.robot.n :]
 
     @property
     def drive(self) -> Floats:
@@ -230,7 +282,7 @@ class Stepper:
         on_bodies = NO_WRENCHES if wrenches is None else self.robot._body_wrenches(wrenches, ())
         if self.method in FIXED_STEP:
             done = compiled_call(
-                _advance, self._record, self._motors, self._state, self._drive, on_bodies,
+                _advance, self._record, self._motors, self._q, self._qd, self._qdd, self._tau, self._drive, on_bodies,
                 self.h, steps, FIXED_STEP[self.method], self._work,
             )  # fmt: skip
         else:
@@ -245,32 +297,37 @@ class Stepper:
         return f"{self.robot.name}: the motion is not finite after t = {t:.6g} s; the state before it is kept"
 
     def _adaptive(self, steps: int, on_bodies: Floats) -> int:
-        n = self.robot.n
+        nv = self.robot.nv
+        start = self._q.copy()
 
-        def slope(_: float, x: Floats) -> Floats:
-            rates = np.empty(2 * n)
-            x = np.ascontiguousarray(x)
-            rates[:n] = x[n:]
-            self._accelerate(x[:n], x[n:], on_bodies, self._work[0], rates[n:])
-            return rates
+        def slope(_: float, state: Floats) -> Floats:
+            state = np.ascontiguousarray(state)
+            out = np.empty(2 * nv)
+            compiled_call(
+                _slope, self._record, self._motors, start, state[:nv], state[nv:], self._drive, on_bodies, self._work,
+                out[:nv], out[nv:],
+            )  # fmt: skip
+            return out
 
-        start = self._state[:2].ravel().copy()
         with np.errstate(all="ignore"):
-            answer = solve_ivp(slope, (0.0, steps * self.h), start, self.method, rtol=1e-10, atol=1e-12)
-        end = answer.y[:, -1]
+            answer = solve_ivp(
+                slope, (0.0, steps * self.h), np.append(np.zeros(nv), self._qd), self.method, rtol=1e-10, atol=1e-12
+            )
+        end = np.ascontiguousarray(answer.y[:, -1])
         if not answer.success or not np.isfinite(end).all():
             return 0
-        self._state[Q], self._state[QD] = end[:n], end[n:]
-        self._accelerate(self.q, self.qd, on_bodies, self.tau, self.qdd)
+        compiled_call(_move, start, end[:nv], self._q)
+        self._qd[:] = end[nv:]
+        compiled_call(
+            _advance, self._record, self._motors, self._q, self._qd, self._qdd, self._tau, self._drive, on_bodies,
+            self.h, 0, FIXED_STEP["rk4"], self._work,
+        )  # fmt: skip
         return steps
-
-    def _accelerate(self, q: Floats, qd: Floats, on_bodies: Floats, tau: Floats, qdd: Floats) -> None:
-        compiled_call(_acceleration, self._record, self._motors, q, qd, self._drive, on_bodies, tau, qdd)
 
 
 @entry
-def _acceleration(record, motors, q, qd, drive, wrenches, tau, qdd):
-    return acceleration(record, motors, q, qd, drive, wrenches, tau, qdd)
+def _move(q, x, out):
+    moved(q, x, out)
 
 
 @dataclass(frozen=True)
@@ -280,9 +337,11 @@ class Result:
     t: Floats
     """(m,) s."""
     q: Floats
-    """(m, n)."""
+    """(m, n); (m, 7 + n) on a floating base."""
     qd: Floats
+    """(m, n); (m, 6 + n) on a floating base."""
     qdd: Floats
+    """As qd."""
     tau: Floats
     """(m, n) joint torques of the motors."""
     drive: Floats
@@ -304,13 +363,15 @@ def simulate(
     h: float = 1e-3,
     method: str = "rk3",
     dac_period: float | None = None,
+    wrenches: Any = None,
 ) -> Result:
     """Simulate a robot driven by volts (or by joint torques), held over each DAC period.
 
     volts or torques: (n,) held throughout; (k, n), one row per DAC period (the last is held on); or a function
     f(t, q, qd) called at the start of each DAC period. Neither: zero volts, or zero torque for a robot without motors.
-    dac_period: s, a whole number of steps h; h if not given. A motion that cannot go on ends early with `failure`, and
-    what was computed is kept.
+    dac_period: s, a whole number of steps h; h if not given. wrenches: as in `Robot.inverse_dynamics`, held throughout,
+    or a function f(t, q, qd) called at every step, for what the environment does to the links. A motion that cannot go
+    on ends early with `failure`, and what was computed is kept.
     """
     if volts is not None and torques is not None:
         raise InputError("give either volts or torques, not both")
@@ -324,41 +385,56 @@ def simulate(
     drive = torques if torques is not None else volts
     m = round(duration / h) + 1
     t = np.arange(m) * h
-    rows = np.zeros((m, 5, robot.n))
-    run = _run_function if callable(drive) else _run_table
-    filled = run(stepper, drive, hold, rows)
+    rows_q, rows = np.zeros((m, robot.nq)), np.zeros((m, 4, robot.nv))
+    run = _run_function if callable(drive) or callable(wrenches) else _run_table
+    filled = run(stepper, drive, hold, wrenches, rows_q, rows)
     failure = "" if filled == m else stepper.failure(t[filled - 1])
-    t, rows = t[:filled], rows[:filled]
-    q, qd, qdd, tau, held = (np.ascontiguousarray(rows[:, i]) for i in range(5))
-    return Result(t, q, qd, qdd, tau, held, failure)
+    t, rows_q, rows = t[:filled], rows_q[:filled], rows[:filled]
+    qd, qdd, tau, held = (np.ascontiguousarray(rows[:, i]) for i in range(4))
+    return Result(t, rows_q, qd, qdd, tau[:, -robot.n :], held[:, -robot.n :], failure)
 
 
-def _run_function(stepper: Stepper, drive: Drive, hold: int, rows: Floats) -> int:
+def _run_function(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q: Floats, rows: Floats) -> int:
+    read = drive if callable(drive) else _reader(_table(stepper, drive))
+    push = wrenches if callable(wrenches) else lambda *_: wrenches
     held = np.zeros(stepper.robot.n)
+    pushed = None
     for k in range(len(rows)):
         try:
-            stepper.step(held, steps=min(k, 1))
+            stepper.step(held, steps=min(k, 1), wrenches=pushed)
         except SimulationError:
             return k
+        pushed = push(stepper.t, stepper.q, stepper.qd)
         if k % hold == 0:
-            held = np.asarray(drive(stepper.t, stepper.q, stepper.qd), float)
+            held = np.asarray(read(stepper.t, stepper.q, stepper.qd), float)
         if k == 0:
-            stepper.step(held, steps=0)
-        rows[k, :4] = stepper._state
-        rows[k, 4] = stepper.drive
+            stepper.step(held, steps=0, wrenches=pushed)
+        rows_q[k] = stepper.q
+        rows[k, QD], rows[k, QDD], rows[k, TAU] = stepper._qd, stepper._qdd, stepper._tau
+        rows[k, DRIVE, -stepper.robot.n :] = stepper.drive
     return len(rows)
 
 
-def _run_table(stepper: Stepper, drive: Any, hold: int, rows: Floats) -> int:
+def _run_table(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q: Floats, rows: Floats) -> int:
+    table = _table(stepper, drive)
+    if stepper.method in ADAPTIVE:
+        return _run_function(stepper, _reader(table), hold, wrenches, rows_q, rows)
+    on_bodies = NO_WRENCHES if wrenches is None else stepper.robot._body_wrenches(wrenches, ())
+    return compiled_call(
+        _run, stepper._record, stepper._motors, stepper._q, stepper._qd, stepper._qdd, stepper._tau, table, hold,
+        on_bodies, stepper.h, FIXED_STEP[stepper.method], stepper._work, rows_q, rows,
+    )  # fmt: skip
+
+
+def _table(stepper: Stepper, drive: Any) -> Floats:
     n = stepper.robot.n
     table = np.zeros(n) if drive is None else np.asarray(drive, float)
     if table.ndim not in (1, 2) or table.shape[-1] != n or len(table) == 0 or not np.isfinite(table).all():
         raise InputError(f"the drive has shape {table.shape}, expected ({n},) or (k, {n}) finite numbers")
-    table = np.array(np.atleast_2d(table), order="C")
-    if stepper.method in ADAPTIVE:
-        periods = iter(table)
-        return _run_function(stepper, lambda *_: next(periods, table[-1]), hold, rows)
-    return compiled_call(
-        _run, stepper._record, stepper._motors, stepper._state, table, hold, NO_WRENCHES,
-        stepper.h, FIXED_STEP[stepper.method], stepper._work, rows,
-    )  # fmt: skip
+    return np.array(np.atleast_2d(table), order="C")
+
+
+def _reader(table: Floats) -> Drive:
+    rows = iter(table)
+    last = table[-1]
+    return lambda *_: next(rows, last)

@@ -11,12 +11,18 @@ where the acceleration is an answer.
 
 from __future__ import annotations
 
+from math import cos, sin, sqrt
+
+import numpy as np
+
 from ..jit import entry, kernel
-from ..spatial import add, load3, quaternion_rotation, store3, store9, sub, unrotate
+from ..spatial import add, cross, dot, load3, quaternion_rotation, rotate, scale, store3, store9, sub, unrotate
 from .aba import articulated_bodies, start_body
 from .kinematics import body_poses, write_jacobian, write_pose
+from .matrices import cholesky_solve
 from .record import GRAVITY, NOT_FINITE, OK, PW, RW, VD, WD, F, N, W, wrench_on
 from .rnea import body_wrench, newton_euler
+from .walker_orin import composite_bodies
 
 
 @kernel
@@ -143,3 +149,65 @@ def write_base_jacobian(record, row, frame, jacobian):
         for i in range(3):
             jacobian[i, k] = jacobian[3 + i, 3 + k] = base[RW + 3 * i + k]
             jacobian[3 + i, k] = 0.0
+
+
+@entry
+def by_matrices_batch(record, q, v, wrenches, force, vd):
+    """Accelerations over rows by A and H of (83), solved as (88)."""
+    nv = v.shape[1]
+    A = np.empty((nv, nv))
+    status = OK
+    for b in range(q.shape[0]):
+        for i in range(nv):
+            vd[b, i] = 0.0
+        status = max(status, inverse(record, q[b], v[b], vd[b], wrenches[b], A[0]))
+        for i in range(nv):
+            vd[b, i] = force[b, i] - A[0, i]
+        status = max(status, composite_bodies(record, q[b, 7:], A), cholesky_solve(A, vd[b]))
+    return status
+
+
+@kernel
+def quaternion_product(a, b):
+    """a b, (x, y, z, w)."""
+    return (
+        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+        a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
+        a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0],
+        a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
+    )
+
+
+@kernel
+def turned(u, r):
+    """The unit quaternion u followed by the rotation vector r (in the turned axes), a unit quaternion again."""
+    angle = sqrt(dot(r, r))
+    k = 0.5 - angle * angle / 48.0 if angle < 1e-4 else sin(0.5 * angle) / angle
+    x, y, z, w = quaternion_product(u, (k * r[0], k * r[1], k * r[2], cos(0.5 * angle)))
+    length = sqrt(x * x + y * y + z * z + w * w)
+    return x / length, y / length, z / length, w / length
+
+
+@entry
+def integrate_batch(record, q, v, time, out):
+    """Configurations after a time of constant velocity in the base's axes: a screw motion of the base."""
+    for b in range(q.shape[0]):
+        u = (q[b, 3], q[b, 4], q[b, 5], q[b, 6])
+        r = (time * v[b, 3], time * v[b, 4], time * v[b, 5])
+        s = (time * v[b, 0], time * v[b, 1], time * v[b, 2])
+        angle = sqrt(dot(r, r))
+        if angle < 1e-4:
+            first, second = 0.5 - angle * angle / 24.0, 1.0 / 6.0 - angle * angle / 120.0
+        else:
+            first, second = (1.0 - cos(angle)) / angle**2, (angle - sin(angle)) / angle**3
+        turn = cross(r, s)
+        s = add(s, add(scale(first, turn), scale(second, cross(r, turn))))
+        s = rotate(quaternion_rotation(u), s)
+        u = turned(u, r)
+        for i in range(3):
+            out[b, i] = q[b, i] + s[i]
+        for i in range(4):
+            out[b, 3 + i] = u[i]
+        for j in range(7, q.shape[1]):
+            out[b, j] = q[b, j] + time * v[b, j - 1]
+    return OK

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+import numpy as np
+
 from ..jit import entry, kernel
 from .record import NOT_FINITE, OK, SINGULAR, start_fixed
 from .rnea import newton_euler
@@ -36,8 +38,9 @@ def cholesky_solve(A, x):
 
 
 @entry
-def by_matrices_batch(record, q, qd, tau, wrenches, A, qdd):
-    """qdd over rows; A (n, n) is scratch space, and holds the factor of the last row's inertia matrix."""
+def by_matrices_batch(record, q, qd, tau, wrenches, qdd):
+    """qdd over rows."""
+    A = np.empty((q.shape[1], q.shape[1]))
     status = OK
     for b in range(q.shape[0]):
         start_fixed(record, 1.0)

@@ -67,20 +67,27 @@ def random_mechanism(rng: np.random.Generator, n: int, chain: bool = False, fric
     )
 
 
-def pinocchio_model(m: Mechanism) -> pin.Model:
-    """The same mechanism in Pinocchio, joint j of ours being joint j + 1 of its; without friction."""
+def pinocchio_model(m: Mechanism, floating: bool = False) -> pin.Model:
+    """The same mechanism in Pinocchio, joint j of ours being its joint j + 1 (j + 2 on a free-flyer); no friction."""
     model = pin.Model()
     model.gravity.linear = m.gravity
+    first = 1
+    if floating:
+        assert m.base is not None
+        first = 1 + model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), m.base.name)
+        com = m.base.MS / m.base.M
+        about_com = m.base.J - m.base.M * (com @ com * np.eye(3) - np.outer(com, com))
+        model.appendBodyToJoint(1, pin.Inertia(m.base.M, com, about_com), pin.SE3.Identity())
     for j in range(m.n):
         joint = pin.JointModelPZ() if m.joint_type[j] == PRISMATIC else pin.JointModelRZ()
-        k = model.addJoint(int(m.parent[j]) + 1, joint, pin.SE3(m.R[j], m.p[j]), m.joint_names[j])
-        assert k == j + 1
+        k = model.addJoint(int(m.parent[j]) + first, joint, pin.SE3(m.R[j], m.p[j]), m.joint_names[j])
+        assert k == j + first
         com = m.MS[j] / m.M[j]
         about_com = m.J[j] - m.M[j] * (com @ com * np.eye(3) - np.outer(com, com))
         model.appendBodyToJoint(k, pin.Inertia(m.M[j], com, about_com), pin.SE3.Identity())
     for frame in m.frames:
-        model.addFrame(pin.Frame(frame.name, frame.body + 1, pin.SE3(frame.R, frame.p), pin.FrameType.OP_FRAME))
-    model.armature = m.Ia
+        model.addFrame(pin.Frame(frame.name, frame.body + first, pin.SE3(frame.R, frame.p), pin.FrameType.OP_FRAME))
+    model.armature = np.concatenate([np.zeros(6), m.Ia]) if floating else m.Ia
     return model
 
 
