@@ -77,9 +77,7 @@ def _json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _namespace_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--namespace", default="", metavar="NS", help="the robot's ROS namespace (default: none)"
-    )
+    parser.add_argument("--namespace", default="", metavar="NS", help="the robot's ROS namespace (default: none)")
 
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
@@ -88,13 +86,9 @@ def _demo_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _up_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)"
-    )
+    parser.add_argument("robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)")
     _namespace_option(parser)
-    parser.add_argument(
-        "--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)"
-    )
+    parser.add_argument("--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)")
 
 
 def _move_options(parser: argparse.ArgumentParser) -> None:
@@ -202,9 +196,7 @@ def _robots(args: argparse.Namespace) -> int:
         except DynError as error:
             rows.append({"name": name, "joints": None, "description": None, "error": str(error)})
         else:
-            rows.append(
-                {"name": name, "joints": robot.n, "description": robot.mechanism.description, "error": None}
-            )
+            rows.append({"name": name, "joints": robot.n, "description": robot.mechanism.description, "error": None})
     if args.json:
         print(json.dumps({"robots": rows}, indent=2))
         return 0
@@ -347,9 +339,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if name in HANDED_ON and not {"-h", "--help"} & set(rest):
         return argparse.Namespace(command=name, arguments=rest)
     # argparse takes -1e-3 for an option; with a space before it, it is a number to argparse and to float alike.
-    args = parser.parse_args(
-        [f" {word}" if word.startswith("-") and _is_number(word) else word for word in rest]
-    )
+    args = parser.parse_args([f" {word}" if word.startswith("-") and _is_number(word) else word for word in rest])
     args.command = name
     return args
 
