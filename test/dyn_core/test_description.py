@@ -106,6 +106,8 @@ MISTAKES = {
     "nan": ("mass: 5", "mass: .nan", 14, r"link\.mass: found \.nan; allowed: a finite number"),
     "infinity": ("velocity: 2", "velocity: .inf", 9, r"limits\.velocity: found \.inf"),
     "overflow": ("velocity: 2", "velocity: 1e999", 9, r"limits\.velocity: found 1e999"),
+    "too large": ("gear_ratio: -50", "gear_ratio: -1e200", 18, r"gear_ratio: found -1e200; .*at most 1e\+50 in size"),
+    "too large an angle": ("alpha: 90 deg", "alpha: 1e200 deg", 8, r"dh\.alpha: found '1e200 deg'; allowed: an angle"),
     "nan in vector": ("com: [0.1,", "com: [nan,", 15, r"link\.com\[0\]: found nan; allowed: a finite number"),
     "short vector": ("com: [0.1, 0.2, 0.3]", "com: [0.1, 0.2]", 15, r"link\.com: found a list of 2; allowed: a list"),
     "indefinite": ("zz: 0.3", "zz: -0.3", 16, r"link\.inertia: not positive definite .*principal moments"),
@@ -250,6 +252,37 @@ def test_a_hostile_file_is_refused(tmp_path: Path, text: bytes, complaint: str) 
     file.write_bytes(text)
     with pytest.raises(DescriptionError, match=complaint):
         load_mechanism(file)
+
+
+TOKENS = [
+    "", "0", "-1", ".nan", "1e308", "1e-320", "[]", "{}", "~", "''", "[1, 2]", "a", "90 deg", "base", "true", "fixed",
+    "prismatic", "&a x", "*a", "- ", "  ", "? x", "!!set {a}", "[[1, 2, 3], [4, 5, 6], [7, 8, 9]]", "{xx: 1, yy: 1}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_file_loads_or_is_refused_in_one_line(tmp_path: Path, seed: int) -> None:
+    """Words, lines and lists of good files replaced at random: never any other error, never half a robot."""
+    rng = np.random.default_rng(seed)
+    refusals = []
+    for _ in range(50):
+        lines = str(rng.choice([GOOD, TREE])).splitlines()
+        for _ in range(rng.integers(1, 4)):
+            at = rng.integers(len(lines))
+            words = list(re.finditer(r"[-\w.]+|\[[^\]]*\]|\{[^}]*\}", lines[at]))
+            if rng.random() < 0.2 or not words:
+                lines[at] = lines[rng.integers(len(lines))]
+            else:
+                word = words[rng.integers(len(words))]
+                lines[at] = lines[at][: word.start()] + str(rng.choice(TOKENS)) + lines[at][word.end() :]
+        try:
+            m = load(tmp_path, "\n".join(lines))
+        except DescriptionError as error:
+            refusals.append(str(error))
+        else:
+            assert all(np.isfinite(array).all() for array in (m.R, m.p, m.M, m.MS, m.J, m.Ia, m.Fv, m.Fs))
+    assert refusals
+    assert not any("\n" in refusal for refusal in refusals)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
