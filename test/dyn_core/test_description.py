@@ -199,6 +199,12 @@ def test_a_joint_with_nothing_to_move_is_refused(tmp_path: Path, link: str) -> N
     assert load(tmp_path, text + "    rotor_inertia: 0.1\n").n == 1
 
 
+def test_a_massless_link_may_carry_others(tmp_path: Path) -> None:
+    one = "  - {{name: {0}, type: revolute, dh: {{alpha: 90 deg}}, link: {{name: {0}l{1}}}}}\n"
+    text = "name: cardan\njoints:\n" + one.format("a", "") + one.format("b", ", mass: 1, com: [1, 0, 0]")
+    assert Robot(load(tmp_path, text)).mass_matrix([0.0, 0.0])[0, 0] == pytest.approx(1)
+
+
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     text = GOOD.replace("mass: 5", "mass: -5").replace("bits: 12", "bits: 0").replace("mass: 2", "mass: x")
     with pytest.raises(DescriptionError, match=r":14: .*\(and 2 more, see lines 25, 30\)\n") as caught:
@@ -371,6 +377,13 @@ def test_dh_dynamics_agree_with_a_model_built_by_hand(tmp_path: Path, seed: int)
     q, qd, qdd = rng.uniform(-2, 2, (3, 6))
     expected = pin.rnea(model, model.createData(), q, qd, qdd)
     np.testing.assert_allclose(Robot(m).inverse_dynamics(q, qd, qdd), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_fixed_joint_may_use_dh(tmp_path: Path) -> None:
+    fixed = "  - {name: f, type: fixed, dh: {theta: 0.1, d: 0.2, a: 0.3, alpha: 0.4}, link: {name: plate}}\n"
+    robot = Robot(load(tmp_path, GOOD.replace("joints:\n", "joints:\n" + fixed)))
+    expected = axis_angle("z", 0.1) @ shift(0.3, 0, 0.2) @ axis_angle("x", 0.4)
+    np.testing.assert_allclose(robot.forward_kinematics([0.0, 0.0], "plate"), expected, atol=1e-12)
 
 
 AXES = [[0, 0, 1], [0, 0, -1], [1, 0, 0], [0, -1, 0], [0.6, 0, -0.8], [1e-9, 0, -1], [2 / 3, -1 / 3, 2 / 3]]
