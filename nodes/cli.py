@@ -32,7 +32,7 @@ The first command that needs it sets everything up inside this folder.
 examples:
   ./dyn demo --robot puma560
   ./dyn up puma560
-  ./dyn move 0 -45 90 0 30 0 --degrees --duration 3
+  ./dyn move 0 45 -90 0 30 0 --degrees --duration 3
   ./dyn stiffness --wrench 0 0 -50 0 0 0
 """
 
@@ -262,7 +262,7 @@ COMMANDS = {
         "ros",
         _move_options,
         _move,
-        ("./dyn move 0 -0.5 1.2 0 0.4 0", "./dyn move 0 -45 90 0 30 0 --degrees --duration 3"),
+        ("./dyn move 0 0.5 -1.2 0 0.4 0", "./dyn move 0 45 -90 0 30 0 --degrees --duration 3"),
     ),
     "state": Command(
         "Show the joints of the running arm.",
@@ -276,7 +276,7 @@ COMMANDS = {
         "ros",
         _stiffness_options,
         _stiffness,
-        ("./dyn stiffness", "./dyn stiffness 0 -0.5 1.2 0 0.4 0", "./dyn stiffness --wrench 0 0 -50 0 0 0"),
+        ("./dyn stiffness", "./dyn stiffness 0 0.5 -1.2 0 0.4 0", "./dyn stiffness --wrench 0 0 -50 0 0 0"),
     ),
     "robots": Command(
         "List the robots that can be run by name; DYN_ROBOT_PATH names further folders.",
