@@ -57,6 +57,19 @@ MODULES: dict[str, dict[str, str]] = {
 }
 """Beside a sourced ROS 2: the modules wanted of each requirement file, and the packages that bring them."""
 
+ROS_MODULES = (
+    "diagnostic_msgs",
+    "geometry_msgs",
+    "lifecycle_msgs",
+    "rclpy",
+    "rosgraph_msgs",
+    "sensor_msgs",
+    "std_msgs",
+    "std_srvs",
+    "trajectory_msgs",
+)
+"""What a sourced ROS 2 must bring itself; pip never adds to it."""
+
 _BUILDER_NUMPY = re.compile(r"/opt/python/[^;\"\s]*?/site-packages/numpy/_?core/include")
 _BUILDER_PYTHON = re.compile(r"/opt/python/[^;\"\s/]*/include/python[0-9.]+")
 
@@ -222,7 +235,9 @@ class Environment:
         draft.replace(self.folder / "state.json")
 
     def _has_venv(self, state: Mapping[str, str]) -> bool:
-        return state.get("venv") == str(self.venv) and (self.venv / "bin" / "python").exists()
+        """Whether the venv is whole, still at its place, and its Python still the one that it was made with."""
+        python = self.venv / "bin" / "python"
+        return state.get("venv") == str(self.venv) and state.get("python") == str(python.resolve()) and python.exists()
 
     def _site_packages(self) -> Path:
         found = sorted(self.venv.glob("lib/python3.*/site-packages"))
@@ -255,13 +270,14 @@ class Environment:
         if self.is_complete(tier):
             return
         started = time.monotonic()
+        (self.folder / "setup.log").unlink(missing_ok=True)
         builds = "interfaces" in self._steps(tier) and self._state().get("interfaces") != self._digest("interfaces")
         if not self._has_venv(self._state()):
             check_venv_module()
         if builds and not (self.sourced and self._has_interfaces(_base_python())):
             check_build_tools()
         self.progress.say(
-            f"Setting up in {self.venv} (once; about 1 GB, a few minutes at most; Ctrl-C and run again to continue)"
+            f"Setting up in {self.venv} (once; a few minutes and 1 GB at most)"
             if not self.sourced
             else f"Setting up in {self.venv}, beside the ROS 2 that is sourced (once)"
         )
@@ -288,7 +304,7 @@ class Environment:
         self.folder.mkdir(parents=True)
         options = ["--system-site-packages"] if self.sourced else []
         self._run("making a Python environment", [_base_python(), "-m", "venv", *options, self.venv])
-        self._note(venv=str(self.venv))
+        self._note(venv=str(self.venv), python=str((self.venv / "bin" / "python").resolve()))
 
     def _install_pinned(self, step: str) -> None:
         requirements = ROOT / "requirements" / f"{step}.txt"
@@ -299,6 +315,8 @@ class Environment:
     def _install_missing(self, step: str) -> None:
         pins = _pins(ROOT / "requirements" / f"{step}.txt")
         python = self.venv / "bin" / "python"
+        if step == "ros":
+            check_sourced_ros(python)
         missing = [package for module, package in MODULES[step].items() if not _imports(python, module, os.environ)]
         if not missing:
             return
@@ -402,6 +420,17 @@ def check_build_tools() -> None:
             f"the headers of Python are missing (Python.h): install them"
             f" (Debian, Ubuntu: sudo apt install python{version}-dev)."
         )
+
+
+def check_sourced_ros(python: str | Path) -> None:
+    """SetupError where the ROS 2 that is sourced lacks a package that the nodes import."""
+    for module in ROS_MODULES:
+        if not _imports(python, module, os.environ):
+            package = f"ros-{os.environ.get('ROS_DISTRO', 'jazzy')}-{module.replace('_', '-')}"
+            raise SetupError(
+                f"the ROS 2 that is sourced has no {module}: install it (Ubuntu: sudo apt install {package}),"
+                " or run this in a terminal where no ROS 2 is sourced."
+            )
 
 
 def patch_exports(prefix: Path, python_include: str, numpy_include: str) -> int:
