@@ -32,7 +32,7 @@ The first command that needs it sets everything up inside this folder.
 examples:
   ./dyn demo --robot puma560
   ./dyn up puma560
-  ./dyn move 0 -45 90 0 30 0 --degrees --duration 3
+  ./dyn move 0 45 -90 0 30 0 --degrees --duration 3
   ./dyn stiffness --wrench 0 0 -50 0 0 0
 """
 
@@ -77,9 +77,7 @@ def _json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _namespace_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--namespace", default="", metavar="NS", help="the robot's ROS namespace (default: none)"
-    )
+    parser.add_argument("--namespace", default="", metavar="NS", help="the robot's ROS namespace (default: none)")
 
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
@@ -88,13 +86,9 @@ def _demo_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _up_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)"
-    )
+    parser.add_argument("robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)")
     _namespace_option(parser)
-    parser.add_argument(
-        "--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)"
-    )
+    parser.add_argument("--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)")
 
 
 def _move_options(parser: argparse.ArgumentParser) -> None:
@@ -202,9 +196,7 @@ def _robots(args: argparse.Namespace) -> int:
         except DynError as error:
             rows.append({"name": name, "joints": None, "description": None, "error": str(error)})
         else:
-            rows.append(
-                {"name": name, "joints": robot.n, "description": robot.mechanism.description, "error": None}
-            )
+            rows.append({"name": name, "joints": robot.n, "description": robot.mechanism.description, "error": None})
     if args.json:
         print(json.dumps({"robots": rows}, indent=2))
         return 0
@@ -270,7 +262,7 @@ COMMANDS = {
         "ros",
         _move_options,
         _move,
-        ("./dyn move 0 -0.5 1.2 0 0.4 0", "./dyn move 0 -45 90 0 30 0 --degrees --duration 3"),
+        ("./dyn move 0 0.5 -1.2 0 0.4 0", "./dyn move 0 45 -90 0 30 0 --degrees --duration 3"),
     ),
     "state": Command(
         "Show the joints of the running arm.",
@@ -284,7 +276,7 @@ COMMANDS = {
         "ros",
         _stiffness_options,
         _stiffness,
-        ("./dyn stiffness", "./dyn stiffness 0 -0.5 1.2 0 0.4 0", "./dyn stiffness --wrench 0 0 -50 0 0 0"),
+        ("./dyn stiffness", "./dyn stiffness 0 0.5 -1.2 0 0.4 0", "./dyn stiffness --wrench 0 0 -50 0 0 0"),
     ),
     "robots": Command(
         "List the robots that can be run by name; DYN_ROBOT_PATH names further folders.",
@@ -347,9 +339,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if name in HANDED_ON and not {"-h", "--help"} & set(rest):
         return argparse.Namespace(command=name, arguments=rest)
     # argparse takes -1e-3 for an option; with a space before it, it is a number to argparse and to float alike.
-    args = parser.parse_args(
-        [f" {word}" if word.startswith("-") and _is_number(word) else word for word in rest]
-    )
+    args = parser.parse_args([f" {word}" if word.startswith("-") and _is_number(word) else word for word in rest])
     args.command = name
     return args
 

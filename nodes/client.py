@@ -36,10 +36,14 @@ class ClientError(DynError):
 
 
 class Recorder:
-    """Keeps every message of a topic; the queue is emptied by ``drain``, not by callbacks, so that it costs little."""
+    """Keeps every message of a topic; the queue is emptied by ``drain``, not by callbacks, so that it costs little.
+
+    Use it as a context manager, or call ``close``: while it is open every message is delivered to it.
+    """
 
     def __init__(self, node: Any, message_type: type, topic: str) -> None:
         self.messages: list[Any] = []
+        self._node = node
         self._subscription = node.create_subscription(
             message_type, topic, lambda _: None, RECORD, callback_group=WithheldGroup()
         )
@@ -52,8 +56,19 @@ class Recorder:
                 self.messages.append(message[0])
 
     def clear(self) -> None:
+        """Forget what has arrived."""
         self.drain()
         self.messages.clear()
+
+    def close(self) -> None:
+        """Stop listening; the messages stay."""
+        self._node.destroy_subscription(self._subscription)
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class RobotClient:
@@ -192,6 +207,7 @@ class RobotClient:
         """Publish a trajectory of positions (m, n) at times (m,); start: stamp in ns, 0 for at once."""
         if not self.wait(lambda: self._trajectories.get_subscription_count() > 0, timeout):
             raise ClientError("no controller listens for trajectories")
+        self.spin(0.1)  # the controller may hear of this publisher a little later than the other way round
         message = JointTrajectory(joint_names=list(names))
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, NANOSECONDS)
         for t, row in zip(times, positions, strict=True):

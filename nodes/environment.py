@@ -57,6 +57,19 @@ MODULES: dict[str, dict[str, str]] = {
 }
 """Beside a sourced ROS 2: the modules wanted of each requirement file, and the packages that bring them."""
 
+ROS_MODULES = (
+    "diagnostic_msgs",
+    "geometry_msgs",
+    "lifecycle_msgs",
+    "rclpy",
+    "rosgraph_msgs",
+    "sensor_msgs",
+    "std_msgs",
+    "std_srvs",
+    "trajectory_msgs",
+)
+"""What a sourced ROS 2 must bring itself; pip never adds to it."""
+
 _BUILDER_NUMPY = re.compile(r"/opt/python/[^;\"\s]*?/site-packages/numpy/_?core/include")
 _BUILDER_PYTHON = re.compile(r"/opt/python/[^;\"\s/]*/include/python[0-9.]+")
 
@@ -132,9 +145,7 @@ class Environment:
     def is_complete(self, tier: str) -> bool:
         """Whether every step of the tier is done, for the files as they are now."""
         state = self._state()
-        return self._has_venv(state) and all(
-            state.get(step) == self._digest(step) for step in self._steps(tier)
-        )
+        return self._has_venv(state) and all(state.get(step) == self._digest(step) for step in self._steps(tier))
 
     def ensure(self, tier: str) -> None:
         """Do the steps of the tier that are missing; SetupError where one cannot be done."""
@@ -224,7 +235,9 @@ class Environment:
         draft.replace(self.folder / "state.json")
 
     def _has_venv(self, state: Mapping[str, str]) -> bool:
-        return state.get("venv") == str(self.venv) and (self.venv / "bin" / "python").exists()
+        """Whether the venv is whole, still at its place, and its Python still the one that it was made with."""
+        python = self.venv / "bin" / "python"
+        return state.get("venv") == str(self.venv) and state.get("python") == str(python.resolve()) and python.exists()
 
     def _site_packages(self) -> Path:
         found = sorted(self.venv.glob("lib/python3.*/site-packages"))
@@ -257,31 +270,26 @@ class Environment:
         if self.is_complete(tier):
             return
         started = time.monotonic()
-        builds = "interfaces" in self._steps(tier) and self._state().get("interfaces") != self._digest(
-            "interfaces"
-        )
+        (self.folder / "setup.log").unlink(missing_ok=True)
+        builds = "interfaces" in self._steps(tier) and self._state().get("interfaces") != self._digest("interfaces")
         if not self._has_venv(self._state()):
             check_venv_module()
         if builds and not (self.sourced and self._has_interfaces(_base_python())):
             check_build_tools()
         self.progress.say(
-            f"Setting up in {self.venv} (once; about 1 GB, a few minutes at most; Ctrl-C and run again to continue)"
+            f"Setting up in {self.venv} (once; a few minutes and 1 GB at most)"
             if not self.sourced
             else f"Setting up in {self.venv}, beside the ROS 2 that is sourced (once)"
         )
         if _foreign_prefixes() and not self.sourced:
-            self.progress.say(
-                f"A ROS 2 is sourced, but {_base_python()} cannot import its rclpy: using wheels instead"
-            )
+            self.progress.say(f"A ROS 2 is sourced, but {_base_python()} cannot import its rclpy: using wheels instead")
         if not self._has_venv(self._state()):
             self._make_venv()
         for step in TIERS[tier]:
             if self._state().get(step) != self._digest(step):
                 self._install_missing(step) if self.sourced else self._install_pinned(step)
                 self._note(**{step: self._digest(step)})
-        if "interfaces" in self._steps(tier) and self._state().get("interfaces") != self._digest(
-            "interfaces"
-        ):
+        if "interfaces" in self._steps(tier) and self._state().get("interfaces") != self._digest("interfaces"):
             self._build_interfaces()
             self._note(interfaces=self._digest("interfaces"))
         if self.sourced:
@@ -291,29 +299,25 @@ class Environment:
     def _make_venv(self) -> None:
         if self.venv.exists():
             if not self.folder.is_dir():
-                raise SetupError(
-                    f"{self.venv} was not made by dyn: move that folder away and run the command again."
-                )
+                raise SetupError(f"{self.venv} was not made by dyn: move that folder away and run the command again.")
             shutil.rmtree(self.venv)
         self.folder.mkdir(parents=True)
         options = ["--system-site-packages"] if self.sourced else []
         self._run("making a Python environment", [_base_python(), "-m", "venv", *options, self.venv])
-        self._note(venv=str(self.venv))
+        self._note(venv=str(self.venv), python=str((self.venv / "bin" / "python").resolve()))
 
     def _install_pinned(self, step: str) -> None:
         requirements = ROOT / "requirements" / f"{step}.txt"
         pins = _pins(requirements)
         _remove_unfinished_packages(self._site_packages())
-        self._pip(
-            f"installing {len(pins)} packages of {step}", ["--no-deps", "-r", requirements], total=len(pins)
-        )
+        self._pip(f"installing {len(pins)} packages of {step}", ["--no-deps", "-r", requirements], total=len(pins))
 
     def _install_missing(self, step: str) -> None:
         pins = _pins(ROOT / "requirements" / f"{step}.txt")
         python = self.venv / "bin" / "python"
-        missing = [
-            package for module, package in MODULES[step].items() if not _imports(python, module, os.environ)
-        ]
+        if step == "ros":
+            check_sourced_ros(python)
+        missing = [package for module, package in MODULES[step].items() if not _imports(python, module, os.environ)]
         if not missing:
             return
         kept = self.folder / "constraints.txt"
@@ -418,6 +422,17 @@ def check_build_tools() -> None:
         )
 
 
+def check_sourced_ros(python: str | Path) -> None:
+    """SetupError where the ROS 2 that is sourced lacks a package that the nodes import."""
+    for module in ROS_MODULES:
+        if not _imports(python, module, os.environ):
+            package = f"ros-{os.environ.get('ROS_DISTRO', 'jazzy')}-{module.replace('_', '-')}"
+            raise SetupError(
+                f"the ROS 2 that is sourced has no {module}: install it (Ubuntu: sudo apt install {package}),"
+                " or run this in a terminal where no ROS 2 is sourced."
+            )
+
+
 def patch_exports(prefix: Path, python_include: str, numpy_include: str) -> int:
     """Rewrite the include folders of the machine that built the ROS 2 wheels to those of this one.
 
@@ -441,9 +456,7 @@ def _explain_failure(label: str, output: str, log: Path) -> NoReturn:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"(?i)(ERROR|CMake Error|fatal error)\b|.*\berror:", line)]
     if "No space left on device" in output:
-        raise SetupError(
-            f"{label} failed because the disk is full: make room (about 2 GB) and run the command again."
-        )
+        raise SetupError(f"{label} failed because the disk is full: make room (about 2 GB) and run the command again.")
     if re.search(r"Permission denied|Read-only file system", output):
         raise SetupError(f"{label} failed because {log.parent.parent} cannot be written: see {log}.")
     if _UNREACHABLE.search(output):
@@ -472,8 +485,7 @@ def _explain_os_error(error: OSError, venv: Path) -> str:
         return "the disk is full: make room (about 2 GB) and run the command again."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return (
-            f"{error.filename or venv} cannot be written:"
-            f" make {venv.parent} writable for you, or use a copy that is."
+            f"{error.filename or venv} cannot be written: make {venv.parent} writable for you, or use a copy that is."
         )
     return f"{error.filename or venv}: {error.strerror}."
 
@@ -487,9 +499,7 @@ def _foreign_prefixes() -> list[str]:
     """The entries of AMENT_PREFIX_PATH that are not this repo's own."""
     own = (str(ROOT / ".venv"), str(ROOT / ".venv-ros2"))
     return [
-        part
-        for part in _parts(os.environ, "AMENT_PREFIX_PATH")
-        if not any(Path(part).is_relative_to(o) for o in own)
+        part for part in _parts(os.environ, "AMENT_PREFIX_PATH") if not any(Path(part).is_relative_to(o) for o in own)
     ]
 
 

@@ -47,7 +47,7 @@ def _actions(planned: System, node: NodeSpec) -> list[Any]:
         remappings=list(node.remappings),
         ros_arguments=["--log-level", planned.log_level],
         output="screen",
-        on_exit=Shutdown(reason=f"{node.name} has ended"),
+        on_exit=OpaqueFunction(function=_end_with, args=[node.name]),
     )
     if not node.lifecycle:
         return [process]
@@ -58,6 +58,11 @@ def _actions(planned: System, node: NodeSpec) -> list[Any]:
         entities=[_transition(process, Transition.TRANSITION_ACTIVATE)],
     )
     return [RegisterEventHandler(once_configured), process, _transition(process, Transition.TRANSITION_CONFIGURE)]
+
+
+def _end_with(context: Any, name: str) -> list[Any]:
+    """A node that ends by itself ends the system; while the system is ending already, nothing more is asked."""
+    return [] if context.is_shutdown else [Shutdown(reason=f"{name} has ended")]
 
 
 def _transition(process: Any, transition: int) -> EmitEvent:

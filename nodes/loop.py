@@ -30,6 +30,9 @@ NANOSECONDS = 1_000_000_000
 WINDOW = 10_000
 """Number of recent cycles over which the statistics are taken."""
 
+BREATH = 50_000
+"""Shortest sleep of a cycle (ns): a real-time thread that is always late must not shut out everybody else."""
+
 FRESH = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
     depth=8,
@@ -124,11 +127,9 @@ class Pacer:
 
     def wait(self) -> int:
         """Sleep to the next deadline; returns how many periods have ended since the last one that was served (>= 1)."""
+        ahead = self._deadline - time.monotonic_ns()
+        time.sleep(max(ahead, BREATH) / NANOSECONDS)
         now = time.monotonic_ns()
-        ahead = self._deadline - now
-        if ahead > 0:
-            time.sleep(ahead / NANOSECONDS)
-            now = time.monotonic_ns()
         elapsed = max(1, 1 + (now - self._deadline) // self.period)
         self._deadline += elapsed * self.period
         self.missed += elapsed - 1

@@ -88,11 +88,11 @@ def joint_state(message: Any, joints: JointOrder) -> tuple[np.ndarray, np.ndarra
 
 
 def motor_codes(message: Any, joints: JointOrder, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """DAC codes (n,) of a dyn_robot/MotorCommand; torques and voltages must be as many, and finite, too."""
+    """DAC codes (n,), whole numbers as floats, of a dyn_robot/MotorCommand; torques and voltages must be as many, and finite, too."""
     order = joints.permutation(message.name)
     joints.arrange(message.torque, order, "torques")
     joints.arrange(message.voltage, order, "voltages")
-    codes = np.asarray(message.dac_code)
+    codes = np.asarray(message.dac_code, dtype=float)
     if codes.shape != (len(joints.names),):
         raise Dropped("wrong size", f"{codes.size} DAC codes for {len(joints.names)} motors")
     if order is not None:

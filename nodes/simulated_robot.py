@@ -16,6 +16,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from dyn_core import load_robot
+from dyn_core.actuation import code_voltage
 from dyn_core.errors import InputError, SimulationError
 from dyn_core.simulation import Stepper
 from nodes import parameters
@@ -56,6 +57,7 @@ class SimulatedRobot(Node):
         self._joints = JointOrder(self._robot.joint_names)
         self._initial = self._initial_positions(given["initial_positions"])
         self._lowest, self._highest = code_limits(self._robot)
+        self._motors = self._robot.actuation.motors
         self._period = 1.0 / given["rate"]
         self._command_periods = max(1, round(given["command_timeout"] * given["rate"]))
         self._clock_every = max(1, round(given["rate"] / CLOCK_RATE))
@@ -130,8 +132,9 @@ class SimulatedRobot(Node):
         """Compile what the loop calls, before the loop."""
         n = self._robot.n
         stepper = self._new_stepper()
-        stepper.step(self._robot.dac_volts(self._robot.dac_codes(np.zeros(n))), 1)
+        stepper.step(np.zeros(n), 1)
         stepper.step(np.zeros(n), 1, np.zeros((n, 6)))
+        code_voltage(self._motors[0], 0.0)
         self._stepper = self._new_stepper()
 
     def _cycle(self) -> None:
@@ -169,7 +172,8 @@ class SimulatedRobot(Node):
         except Dropped as dropped:
             self._drops.add("motor_commands", dropped)
             return
-        self._volts = self._robot.dac_volts(codes)
+        for j, code in enumerate(codes):
+            self._volts[j] = code_voltage(self._motors[j], code)
         self._command_age = 0
         self._commands += 1
         self._released = True

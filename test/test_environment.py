@@ -5,6 +5,7 @@ import errno
 import fcntl
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -122,6 +123,17 @@ def test_a_moved_repo_makes_its_venv_again(root: Path, monkeypatch: pytest.Monke
     assert not Recorded(moved).is_complete("core")
 
 
+def test_a_replaced_python_makes_the_venv_again(root: Path) -> None:
+    made = Recorded(root)
+    made.ensure("core")
+    python = made.venv / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/usr/bin/env")
+    assert not made.is_complete("core")
+    python.unlink()
+    assert not made.is_complete("core")
+
+
 def test_a_venv_of_the_user_is_left_alone(root: Path) -> None:
     (root / ".venv").mkdir()
     with pytest.raises(SetupError, match="was not made by dyn"):
@@ -214,6 +226,13 @@ def test_a_missing_venv_module_is_named(monkeypatch: pytest.MonkeyPatch, module:
     monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None if name == module else name)
     with pytest.raises(SetupError, match=rf"no `{module}` module: .* apt install python3\.\d+-venv"):
         environment.check_venv_module()
+
+
+def test_a_package_that_the_sourced_ros_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    monkeypatch.setattr(environment, "_imports", lambda _, module, __: module != "std_srvs")
+    with pytest.raises(SetupError, match=r"no std_srvs: .* apt install ros-jazzy-std-srvs"):
+        environment.check_sourced_ros(sys.executable)
 
 
 @pytest.mark.parametrize(
@@ -328,6 +347,19 @@ def test_progress_keeps_the_output_and_shows_plain_lines_off_a_terminal(tmp_path
     first, second = stream.getvalue().splitlines()
     assert first == "speaking ..."
     assert second.startswith("speaking: failed in ")
+
+
+def test_progress_is_live_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    leader, follower = os.openpty()
+    program = "import time; print('[ 40%] a', flush=True); time.sleep(0.5)"
+    with os.fdopen(follower, "w") as stream, os.fdopen(leader, "rb", buffering=0) as terminal:
+        Progress(stream).run("building", [sys.executable, "-c", program], log=tmp_path / "log")
+        shown = ""
+        while "done" not in shown:
+            shown += terminal.read(65536).decode()
+    assert re.search(r"building \d+ s  40 %", shown)
+    assert re.search(r"\r\x1b\[2Kbuilding: done in ", shown)
 
 
 def test_domains_are_claimed_once_and_given_back(tmp_path: Path) -> None:

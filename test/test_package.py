@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from nodes import environment
+
 REPO = Path(__file__).resolve().parent.parent
 MANIFEST = ElementTree.parse(REPO / "package.xml").getroot()
 CMAKE = (REPO / "CMakeLists.txt").read_text()
@@ -59,6 +61,7 @@ def test_every_ros_package_that_the_code_imports_is_declared() -> None:
     code = "\n".join(path.read_text() for folder in ("nodes", "launch") for path in (REPO / folder).rglob("*.py"))
     imported = set(re.findall(r"^\s*(?:from|import) (\w+_msgs|\w+_srvs|rclpy|launch\w*|\w+_interfaces)\b", code, re.M))
     assert imported - declared == set()
+    assert imported - {"launch", "launch_ros", "rcl_interfaces"} <= set(environment.ROS_MODULES)
 
 
 def test_interfaces_say_unit_and_meaning_of_every_field() -> None:

@@ -24,7 +24,7 @@ TEXT = (ROOT / "README.md").read_text()
 NEEDS_ROS = "needs an installed ROS 2 with colcon and ros2; test_package.py and test/nodes test what they start"
 NOT_RUN = {
     "./dyn test": "is what runs this test",
-    "./dyn bench": "measures for minutes; its own tests are in the benchmarks' folder",
+    "./dyn bench": "measures for minutes, and installs what it compares with",
     "colcon build --packages-select dyn_robot": NEEDS_ROS,
     "source install/setup.bash": NEEDS_ROS,
     "ros2 launch dyn_robot sim.launch.py robot:=puma560": NEEDS_ROS,

@@ -21,6 +21,7 @@ from ..mechanism import Floats
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
 MAX_VALUES = 100_000
+LARGEST = 1e50  # so that products of a few figures stay finite
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 NOT_FINITE = re.compile(r"[-+]?\.?(nan|inf(inity)?)", re.IGNORECASE)
@@ -194,7 +195,10 @@ class Section:
         value = math.nan
         if isinstance(node, yaml.ScalarNode) and node.style is None and NUMBER.fullmatch(node.value):
             value = float(node.value)
-        if not math.isfinite(value) or value <= above or value < least:
+        if abs(value) > LARGEST:
+            allowed = f"{allowed}, at most {LARGEST:g} in size"
+            value = math.nan
+        if math.isnan(value) or value <= above or value < least:
             self.document.problem(node, field, f"found {describe(node)}", allowed)
             return math.nan
         return value
@@ -221,7 +225,7 @@ class Section:
     def _angle(self, node: yaml.Node, field: str) -> float:
         if isinstance(node, yaml.ScalarNode) and (match := ANGLE.fullmatch(node.value.strip())):
             value = float(match[1])
-            if math.isfinite(value):
+            if abs(value) <= LARGEST:
                 return math.radians(value) if match[4] == "deg" else value
         value = self._number(node, field, ANGLES, -math.inf, -math.inf)
         return 0.0 if math.isnan(value) else value

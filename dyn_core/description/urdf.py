@@ -99,12 +99,12 @@ def _ends(m: Mechanism, body: int) -> list[Floats]:
 def _rod_radius(m: Mechanism) -> float:
     """A radius that suits the robot's size, m."""
     lengths = [float(np.linalg.norm(end)) for body in range(BASE, m.n) for end in _ends(m, body)]
-    return 0.06 * max([*lengths, 0.1])
+    return round(0.06 * max([*lengths, 0.1]), 4)
 
 
 def _draw(link: ElementTree.Element, ends: Iterable[Floats], radius: float, colour: int) -> None:
     """A ball at the link's origin and a rod from there to each end."""
-    _visual(link, np.eye(3), np.zeros(3), colour, "sphere", radius=_number(1.3 * radius))
+    _visual(link, np.eye(3), np.zeros(3), colour, "sphere", radius=_number(round(1.3 * radius, 4)))
     drawn: list[Floats] = []
     for end in ends:
         length = float(np.linalg.norm(end))

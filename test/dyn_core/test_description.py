@@ -106,6 +106,8 @@ MISTAKES = {
     "nan": ("mass: 5", "mass: .nan", 14, r"link\.mass: found \.nan; allowed: a finite number"),
     "infinity": ("velocity: 2", "velocity: .inf", 9, r"limits\.velocity: found \.inf"),
     "overflow": ("velocity: 2", "velocity: 1e999", 9, r"limits\.velocity: found 1e999"),
+    "too large": ("gear_ratio: -50", "gear_ratio: -1e200", 18, r"gear_ratio: found -1e200; .*at most 1e\+50 in size"),
+    "too large an angle": ("alpha: 90 deg", "alpha: 1e200 deg", 8, r"dh\.alpha: found '1e200 deg'; allowed: an angle"),
     "nan in vector": ("com: [0.1,", "com: [nan,", 15, r"link\.com\[0\]: found nan; allowed: a finite number"),
     "short vector": ("com: [0.1, 0.2, 0.3]", "com: [0.1, 0.2]", 15, r"link\.com: found a list of 2; allowed: a list"),
     "indefinite": ("zz: 0.3", "zz: -0.3", 16, r"link\.inertia: not positive definite .*principal moments"),
@@ -197,6 +199,12 @@ def test_a_joint_with_nothing_to_move_is_refused(tmp_path: Path, link: str) -> N
     assert load(tmp_path, text + "    rotor_inertia: 0.1\n").n == 1
 
 
+def test_a_massless_link_may_carry_others(tmp_path: Path) -> None:
+    one = "  - {{name: {0}, type: revolute, dh: {{alpha: 90 deg}}, link: {{name: {0}l{1}}}}}\n"
+    text = "name: cardan\njoints:\n" + one.format("a", "") + one.format("b", ", mass: 1, com: [1, 0, 0]")
+    assert Robot(load(tmp_path, text)).mass_matrix([0.0, 0.0])[0, 0] == pytest.approx(1)
+
+
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     text = GOOD.replace("mass: 5", "mass: -5").replace("bits: 12", "bits: 0").replace("mass: 2", "mass: x")
     with pytest.raises(DescriptionError, match=r":14: .*\(and 2 more, see lines 25, 30\)\n") as caught:
@@ -250,6 +258,37 @@ def test_a_hostile_file_is_refused(tmp_path: Path, text: bytes, complaint: str) 
     file.write_bytes(text)
     with pytest.raises(DescriptionError, match=complaint):
         load_mechanism(file)
+
+
+TOKENS = [
+    "", "0", "-1", ".nan", "1e308", "1e-320", "[]", "{}", "~", "''", "[1, 2]", "a", "90 deg", "base", "true", "fixed",
+    "prismatic", "&a x", "*a", "- ", "  ", "? x", "!!set {a}", "[[1, 2, 3], [4, 5, 6], [7, 8, 9]]", "{xx: 1, yy: 1}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_file_loads_or_is_refused_in_one_line(tmp_path: Path, seed: int) -> None:
+    """Words, lines and lists of good files replaced at random: never any other error, never half a robot."""
+    rng = np.random.default_rng(seed)
+    refusals = []
+    for _ in range(50):
+        lines = str(rng.choice([GOOD, TREE])).splitlines()
+        for _ in range(rng.integers(1, 4)):
+            at = rng.integers(len(lines))
+            words = list(re.finditer(r"[-\w.]+|\[[^\]]*\]|\{[^}]*\}", lines[at]))
+            if rng.random() < 0.2 or not words:
+                lines[at] = lines[rng.integers(len(lines))]
+            else:
+                word = words[rng.integers(len(words))]
+                lines[at] = lines[at][: word.start()] + str(rng.choice(TOKENS)) + lines[at][word.end() :]
+        try:
+            m = load(tmp_path, "\n".join(lines))
+        except DescriptionError as error:
+            refusals.append(str(error))
+        else:
+            assert all(np.isfinite(array).all() for array in (m.R, m.p, m.M, m.MS, m.J, m.Ia, m.Fv, m.Fs))
+    assert refusals
+    assert not any("\n" in refusal for refusal in refusals)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -338,6 +377,13 @@ def test_dh_dynamics_agree_with_a_model_built_by_hand(tmp_path: Path, seed: int)
     q, qd, qdd = rng.uniform(-2, 2, (3, 6))
     expected = pin.rnea(model, model.createData(), q, qd, qdd)
     np.testing.assert_allclose(Robot(m).inverse_dynamics(q, qd, qdd), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_fixed_joint_may_use_dh(tmp_path: Path) -> None:
+    fixed = "  - {name: f, type: fixed, dh: {theta: 0.1, d: 0.2, a: 0.3, alpha: 0.4}, link: {name: plate}}\n"
+    robot = Robot(load(tmp_path, GOOD.replace("joints:\n", "joints:\n" + fixed)))
+    expected = axis_angle("z", 0.1) @ shift(0.3, 0, 0.2) @ axis_angle("x", 0.4)
+    np.testing.assert_allclose(robot.forward_kinematics([0.0, 0.0], "plate"), expected, atol=1e-12)
 
 
 AXES = [[0, 0, 1], [0, 0, -1], [1, 0, 0], [0, -1, 0], [0.6, 0, -0.8], [1e-9, 0, -1], [2 / 3, -1 / 3, 2 / 3]]

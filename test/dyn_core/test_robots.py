@@ -107,6 +107,28 @@ def test_urdf_can_be_drawn(name: str) -> None:
     assert [float(d.get("friction")) for d in dynamics] == pytest.approx(m.Fs.tolist())  # type: ignore[union-attr, arg-type]
 
 
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_drawn_rods_join_the_joints(name: str) -> None:
+    """Every rod starts at its link's origin, and one ends at every joint that is farther away than it is thick."""
+    root = ElementTree.fromstring(to_urdf(load_mechanism(robot_files()[name])))
+
+    def numbers(element: ElementTree.Element, key: str) -> np.ndarray:
+        return np.array(element.find("origin").get(key).split(), float)  # type: ignore[union-attr]
+
+    for link in root.iter("link"):
+        ends = []
+        for visual in link.iter("visual"):
+            rod = visual.find("geometry/cylinder")
+            if rod is not None:
+                half = pin.rpy.rpyToMatrix(*numbers(visual, "rpy"))[:, 2] * float(rod.get("length", "")) / 2
+                np.testing.assert_allclose(numbers(visual, "xyz"), half, atol=1e-12)
+                ends.append(2 * half)
+        children = [j for j in root.iter("joint") if j.find("parent").get("link") == link.get("name")]  # type: ignore[union-attr]
+        for child in children:
+            at = numbers(child, "xyz")
+            assert np.linalg.norm(at) < 1e-3 or min(np.linalg.norm(at - end) for end in ends) < 1e-12
+
+
 def test_urdf_of_a_free_joint_is_continuous() -> None:
     m = load_mechanism(robot_files()["planar_2r"])
     free = replace(m, position_limits=np.full((2, 2), [-np.inf, np.inf]), effort_limits=np.full(2, np.inf))

@@ -1,0 +1,93 @@
+"""A running system over real DDS, shared by the tests that only look at it or bring it back to where it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+for _module in ("rclpy", "dyn_robot.msg"):
+    pytest.importorskip(_module, reason=f"{_module} is not installed: these tests need ROS 2 (./dyn test sets it up)")
+
+from std_srvs.srv import Trigger
+
+from dyn_core import Robot, load_robot
+from nodes.bringup import system
+from nodes.client import CONTROLLER, SIMULATION, Recorder, RobotClient
+from nodes.domain import claim_domain
+from nodes.supervisor import Supervisor
+from nodes.up import running
+
+
+@dataclass
+class Arm:
+    """The running puma560, a client of it, and the same robot computed here."""
+
+    supervisor: Supervisor
+    client: RobotClient
+    robot: Robot
+    recorders: list[Recorder] = field(default_factory=list)
+    publishers: dict[str, Any] = field(default_factory=dict)
+
+    def publish(self, message: Any, topic: str, times: int = 1) -> None:
+        """Publish a message every 50 ms, after the publisher is known to whoever listens."""
+        publisher = self.publishers.get(topic)
+        if publisher is None:
+            publisher = self.publishers[topic] = self.client.node.create_publisher(type(message), topic, 10)
+            assert self.client.wait(lambda: publisher.get_subscription_count() > 0, 5.0), f"nobody listens on {topic}"
+            self.client.spin(0.5)
+        for _ in range(times):
+            publisher.publish(message)
+            self.client.spin(0.05)
+
+    def record(self, message_type: type, topic: str) -> Recorder:
+        """A recorder that is closed at the end of the test."""
+        self.recorders.append(self.client.record(message_type, topic))
+        return self.recorders[-1]
+
+    def positions(self) -> np.ndarray:
+        return np.array(self.client.joint_state().position)
+
+    def counted(self, node: str, key: str) -> int:
+        """A counter of the node's next diagnostics; 0 if it is not there."""
+        return int(self.client.diagnostics(node).get(key, "0"))
+
+    def restore(self) -> None:
+        """Active and without a fault, holding the initial position."""
+        if self.client.lifecycle_state() == "active":
+            self.client.deactivate()
+        assert self.client.call(Trigger, f"{SIMULATION}/reset", Trigger.Request()).success
+        assert self.client.wait(lambda: bool(np.abs(self.positions()).max() < 1e-12), 2.0)
+        self.client.activate(CONTROLLER, 20.0)
+        self.client.controller_state()
+
+
+@pytest.fixture(scope="session")
+def domain() -> int:
+    number = claim_domain()
+    os.environ["ROS_DOMAIN_ID"] = str(number)
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+    return number
+
+
+@pytest.fixture(scope="session")
+def shared_arm(domain: int) -> Iterator[Arm]:
+    output: list[str] = []
+    # The ordinary scheduler: other test runs on this machine must not be shut out.
+    planned = system("sim", {"robot": "puma560", "namespace": "shared", "realtime_priority": 0})
+    with running(planned, quiet=output) as (supervisor, client):
+        yield Arm(supervisor, client, load_robot("puma560"))
+    print(*output, sep="\n")
+
+
+@pytest.fixture
+def arm(shared_arm: Arm) -> Iterator[Arm]:
+    shared_arm.restore()
+    yield shared_arm
+    while shared_arm.recorders:
+        shared_arm.recorders.pop().close()

@@ -1,0 +1,124 @@
+"""The systems of the bring-up, and that the launch files are made of them."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dyn_core.errors import InputError
+from nodes.bringup import ARGUMENTS, SYSTEMS, Argument, absolute, arguments, system
+from nodes.parameters import TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.py"))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_node_is_an_executable_with_these_parameters(name: str) -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    scripts = config["options.entry_points"]["console_scripts"]
+    for node in system(name).nodes:
+        assert importlib.util.find_spec(f"nodes.{node.executable}") is not None
+        assert f"{node.executable} = nodes.{node.executable}:main" in scripts
+        table = {spec.name: spec for spec in TABLES[node.executable]}
+        for key, value in node.parameters.items():
+            if key != "use_sim_time":
+                assert type(table[key].default) is type(value), key
+
+
+def test_defaults_agree_with_the_parameter_tables() -> None:
+    for argument in ARGUMENTS:
+        for table in TABLES.values():
+            for spec in table:
+                if spec.name == argument.name:
+                    assert spec.default == argument.default
+
+
+def test_control_is_sim_without_the_simulated_robot() -> None:
+    names = [node.name for node in system("sim").nodes]
+    assert [node.name for node in system("control").nodes] == names[1:]
+    assert names[0] == "simulated_robot"
+
+
+def test_ros_arguments_keep_types() -> None:
+    planned = system("sim", {"rate": "500", "namespace": "left/", "use_sim_time": "true", "robot": "it's"})
+    words = planned.ros_arguments(planned.nodes[0])
+    assert words[0] == "--ros-args"
+    assert "__ns:=/left" in words
+    assert "rate:=500.0" in words
+    assert "publish_clock:=true" in words
+    assert "robot:='it''s'" in words
+
+
+@pytest.mark.parametrize(
+    "given", [{"rate": "fast"}, {"use_sim_time": "maybe"}, {"speed": 1}, {"params_file": "no/such/file"}]
+)
+def test_wrong_arguments_are_refused_in_a_sentence(given: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=next(iter(given))):
+        system("sim", given)
+
+
+def test_an_unknown_system_is_refused() -> None:
+    with pytest.raises(InputError, match="sim, control"):
+        system("lunch")
+
+
+def test_argument_parsing() -> None:
+    assert Argument("x", 1, "").parse("3") == 3
+    assert Argument("x", False, "").parse("Yes") is True
+    assert arguments({})["robot"] == "puma560"
+    assert absolute("a/b/") == "/a/b"
+    assert absolute("/") == ""
+
+
+def test_importing_the_bringup_needs_only_the_standard_library() -> None:
+    code = "import sys, nodes.bringup; sys.exit(any(m.startswith(('rclpy', 'launch')) for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+def test_launch_files_describe_a_system_of_the_bringup(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert [function.name for function in functions] == ["generate_launch_description"]
+    calls = [node for node in ast.walk(functions[0]) if isinstance(node, ast.Call)]
+    described = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "describe"]
+    assert [ast.literal_eval(argument) for argument in described] == [path.name.removesuffix(".launch.py")]
+    assert path.name.removesuffix(".launch.py") in SYSTEMS
+
+
+def test_there_is_a_launch_file_for_every_system() -> None:
+    assert [path.name.removesuffix(".launch.py") for path in LAUNCH_FILES] == sorted(SYSTEMS)
+
+
+def test_what_the_launch_actions_take_from_the_bringup_exists() -> None:
+    import nodes.bringup
+
+    tree = ast.parse((ROOT / "nodes" / "launching.py").read_text())
+    imported = [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "nodes.bringup"
+        for alias in node.names
+    ]
+    assert imported
+    assert not [name for name in imported if not hasattr(nodes.bringup, name)]
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+def test_launch_files_load_in_launch(path: Path) -> None:
+    reason = "launch_ros is not installed: it comes with a ROS 2 installation, not with pip"
+    pytest.importorskip("launch_ros", reason=reason)
+    from launch.actions import DeclareLaunchArgument
+    from launch.launch_description_sources import get_launch_description_from_python_launch_file
+
+    description = get_launch_description_from_python_launch_file(str(path))
+    declared = {action.name for action in description.entities if isinstance(action, DeclareLaunchArgument)}
+    assert declared == {argument.name for argument in ARGUMENTS}

@@ -1,0 +1,163 @@
+"""Processes start, end, and leave nothing behind, whoever dies first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nodes.bringup import system
+from nodes.client import CONTROLLER, RobotClient
+from nodes.supervisor import Supervisor, in_words
+
+NODES = ("simulated_robot", "computed_torque_controller", "stiffness_server")
+UP = """
+import argparse, sys
+from nodes.up import run
+sys.exit(run(argparse.Namespace(robot="planar_2r", namespace="", rate=200.0)))
+"""
+
+
+def eventually(ready: Callable[[], bool], timeout: float) -> bool:
+    end = time.monotonic() + timeout
+    while not ready():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children(pid: int) -> dict[str, int]:
+    """Process ids of the nodes that a process has started, by name."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                words = (entry / "cmdline").read_text().split("\0")
+            except OSError:
+                continue
+            if parent == pid and "-m" in words:
+                found[words[words.index("-m") + 1].removeprefix("nodes.")] = int(entry.name)
+    return found
+
+
+@pytest.fixture
+def up(domain: int) -> Iterator[subprocess.Popen[str]]:
+    """``dyn up`` in a process of its own, with the controller active."""
+    process = subprocess.Popen([sys.executable, "-c", UP], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    started: dict[str, int] = {}
+    try:
+        for line in process.stderr:
+            if "is up" in line:
+                break
+        started = children(process.pid)
+        assert sorted(started) == sorted(NODES)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stderr.close()
+        for pid in started.values():
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_ctrl_c_ends_everything_within_three_seconds(up: subprocess.Popen[str]) -> None:
+    started = children(up.pid)
+    begin = time.monotonic()
+    up.send_signal(signal.SIGINT)
+    assert up.wait(5) == 0
+    assert time.monotonic() - begin < 3.0
+    assert not [name for name, pid in started.items() if alive(pid)]
+
+
+def test_killing_the_supervisor_leaves_no_child(up: subprocess.Popen[str]) -> None:
+    started = children(up.pid)
+    up.kill()
+    up.wait()
+    assert eventually(lambda: not any(alive(pid) for pid in started.values()), 4.0)
+
+
+def test_a_node_that_dies_ends_the_system_with_status_1(up: subprocess.Popen[str]) -> None:
+    started = children(up.pid)
+    os.kill(started["stiffness_server"], signal.SIGKILL)
+    assert up.stderr is not None
+    assert up.wait(6) == 1
+    assert "stiffness_server was ended by SIGKILL" in up.stderr.read()
+    assert not [name for name, pid in started.items() if alive(pid)]
+
+
+def test_a_second_robot_of_the_same_name_is_refused(up: subprocess.Popen[str]) -> None:
+    second = subprocess.run([sys.executable, "-c", UP], stderr=subprocess.PIPE, text=True, timeout=25, check=False)
+    assert second.returncode != 0
+    assert "running here already" in second.stderr
+    assert up.poll() is None
+
+
+def test_the_clients_find_a_running_robot(up: subprocess.Popen[str]) -> None:
+    def client(function: str, **arguments: object) -> subprocess.CompletedProcess[str]:
+        code = f"import argparse, sys\nfrom nodes import clients\nsys.exit(clients.{function}(argparse.Namespace(**{arguments!r})))"
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+
+    moved = client("move", positions=[0.4, -20.0], degrees=False, duration=None, wait=True, namespace="")
+    assert moved.returncode != 0
+    assert "outside its limits" in moved.stderr or "arrived" in moved.stdout
+    moved = client("move", positions=[10.0, -20.0], degrees=True, duration=1.0, wait=True, namespace="")
+    assert moved.returncode == 0, moved.stderr
+    shown = client("state", watch=False, json=False, namespace="")
+    assert "controller: active" in shown.stdout
+    assert "0.1745" in shown.stdout
+    stiffness = client("stiffness", positions=[], wrench=None, json=True, namespace="")
+    assert '"compliance"' in stiffness.stdout
+    nobody = client("state", watch=False, json=False, namespace="nobody")
+    assert "no robot is running here" in nobody.stderr
+
+
+def test_nodes_end_cleanly_on_sigterm(domain: int) -> None:
+    output: list[str] = []
+    planned = system("sim", {"robot": "planar_2r", "namespace": "ends", "rate": 200.0, "realtime_priority": 0})
+    with Supervisor(planned, output=output.append) as supervisor, RobotClient("ends") as client:
+        client.activate(CONTROLLER, 60.0)
+        client.joint_state(20.0)
+        begin = time.monotonic()
+        statuses = supervisor.stop()
+        assert time.monotonic() - begin < 3.0
+    assert statuses == dict.fromkeys(NODES, 0)
+    assert not [line for line in output if "Traceback" in line], output
+
+
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize(
+    "wrong", [["-p", "robot:=no_such_robot"], ["-p", "robot:=7"], ["-p", "rate:=fast"], ["-p", "no colon"]]
+)
+def test_wrong_arguments_are_one_line_and_status_2(domain: int, node: str, wrong: list[str]) -> None:
+    if node == "stiffness_server" and "rate" in wrong[1]:
+        pytest.skip("the stiffness server has no rate")
+    command = [sys.executable, "-m", f"nodes.{node}", "--ros-args", *wrong]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert ended.returncode == 2, ended.stderr
+    lines = [line for line in ended.stderr.splitlines() if line.startswith(f"{node}: ")]
+    assert len(lines) == 1, ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_exit_statuses_in_words() -> None:
+    assert in_words(3) == "ended with status 3"
+    assert in_words(-signal.SIGKILL) == "was ended by SIGKILL"
