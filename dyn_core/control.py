@@ -4,6 +4,9 @@
 
 makes every joint's error decay as (1 + lambda t) e^(-lambda t). Feed-forward is the inverse dynamics of the desired
 motion alone; the arm's state is not used.
+
+Where joints are passive or elastic, their accelerations cannot be chosen: the law then holds for the active joints, and
+the forces come from the mixed model (Khalil, section 6.3), which takes up what the passive joints do.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from .errors import InputError
 from .jit import compiled_call, entry
 from .mechanism import Floats
 from .robot import Robot
+from .tree.aba import articulated_bodies
 from .tree.record import OK, WRONG_SHAPE, friction, start_fixed
 from .tree.rnea import newton_euler
 
@@ -38,8 +42,11 @@ class Command(NamedTuple):
 
 
 @entry
-def _command(record, motors, gains, q_d, qd_d, qdd_d, q, qd, numbers, code, saturated):
-    """numbers (3, n): torque, voltage, reference acceleration; gains (n + 1,): bandwidths, then the friction choice."""
+def _command(record, motors, gains, active, q_d, qd_d, qdd_d, q, qd, numbers, code, saturated):
+    """numbers (3, n): torque, voltage, reference acceleration; gains (n + 1,): bandwidths, then the friction choice.
+
+    active (n,): not zero where a joint is driven; (0,) where all are.
+    """
     n = code.shape[0]
     if q_d.shape[0] != n or qd_d.shape[0] != n or qdd_d.shape[0] != n or q.shape[0] != n or qd.shape[0] != n:
         return WRONG_SHAPE
@@ -48,11 +55,16 @@ def _command(record, motors, gains, q_d, qd_d, qdd_d, q, qd, numbers, code, satu
         k = gains[j]
         reference[j] = qdd_d[j] - 2.0 * k * (qd[j] - qd_d[j]) - k * k * (q[j] - q_d[j])
     start_fixed(record, 1.0)
-    status = newton_euler(record, q, qd, reference, record[:0], tau)
+    if active.shape[0] == 0:
+        status = newton_euler(record, q, qd, reference, record[:0], tau)
+    else:
+        for j in range(n):
+            tau[j] = 0.0
+        status = articulated_bodies(record, q, qd, active, record[:0], tau, reference)
     if status != OK:
         return status
     for j in range(n):
-        if gains[n] != 0.0:
+        if gains[n] != 0.0 and (active.shape[0] == 0 or active[j] != 0.0):
             row = record[j + 1]
             tau[j] += friction(row, qd_d[j]) - friction(row, qd[j])
         volts[j], cut = motor_voltage(motors[j], tau[j], qd[j])
@@ -79,11 +91,15 @@ class ComputedTorque:
         values = np.asarray(bandwidth, float)
         if values.shape not in ((), (robot.n,)) or not (np.isfinite(values) & (values >= 0.0)).all():
             raise InputError(f"the bandwidth must be one or {robot.n} numbers not below zero, found {bandwidth!r}")
+        if robot.mechanism.base is not None:
+            raise InputError(f"{robot.name} has a floating base, which no motor moves: computed torque needs a fixed one")
         self.robot = robot
         self.mode = mode
         self._gains = np.append(np.broadcast_to(values, robot.n), float(friction == "desired"))
         self._record = robot._record.copy()
         self._motors = robot.actuation.motors
+        driven = robot.mechanism.active & ~robot.mechanism.elastic
+        self._active = np.zeros(0) if driven.all() else driven.astype(float)
 
     def command(self, desired: tuple[Any, Any, Any], q: Any = None, qd: Any = None) -> Command:
         """The command for a desired (q_d, qd_d, qdd_d) at the measured q, qd, all (n,)."""
@@ -92,7 +108,7 @@ class ComputedTorque:
         if self.mode == "feed_forward":
             q, qd = q_d, qd_d
         numbers, code, saturated = np.empty((3, n)), np.empty(n, np.int32), np.empty(n, np.bool_)
-        constants, out = (self._record, self._motors, self._gains), (numbers, code, saturated)
+        constants, out = (self._record, self._motors, self._gains, self._active), (numbers, code, saturated)
         try:
             status = _command(*constants, q_d, qd_d, qdd_d, q, qd, *out)
         except TypeError:

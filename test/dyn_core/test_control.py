@@ -10,6 +10,7 @@ import pytest
 from dyn_core import Robot, load_robot
 from dyn_core.control import ComputedTorque
 from dyn_core.errors import InputError, MissingMotorError
+from dyn_core.mechanism import Springs
 from dyn_core.simulation import Stepper, simulate
 from dyn_core.trajectory import cycloidal
 
@@ -79,6 +80,22 @@ def test_tracking_with_motors_dac_and_sampling_in_the_loop(name):
         assert not command.saturated.any()
         stepper.step(robot.dac_volts(command.code))
     assert np.sqrt(np.mean(np.square(errors), axis=0)).max() < 1e-3
+
+
+def test_passive_joints_are_taken_up():
+    """With joint 5 on a spring and joint 6 free, the active joints accelerate exactly as the law asks."""
+    m = PUMA.mechanism
+    active = np.array([True, True, True, True, False, False])
+    nan = np.where(active, 1.0, np.nan)
+    motors = dataclasses.replace(m.motors, gear=m.motors.gear * nan)
+    springs = Springs(np.array([0.0, 0.0, 0.0, 0.0, 30.0, 0.0]), np.full(6, 0.1))
+    robot = Robot(dataclasses.replace(m, active=active, motors=motors, springs=springs))
+    command = ComputedTorque(robot, 20.0).command((Q_D, QD_D, QDD_D), Q, QD)
+    qdd = robot.forward_dynamics(Q, QD, command.torque)
+    reference = QDD_D - 40.0 * (QD - QD_D) - 400.0 * (Q - Q_D)
+    np.testing.assert_allclose(qdd[:4], reference[:4], rtol=1e-9)
+    np.testing.assert_array_equal(command.torque[4:], 0.0)
+    np.testing.assert_array_equal(command.voltage[4:], 0.0)
 
 
 def test_bad_input_is_named():
