@@ -92,7 +92,7 @@ class ComputedTorque:
         if values.shape not in ((), (robot.n,)) or not (np.isfinite(values) & (values >= 0.0)).all():
             raise InputError(f"the bandwidth must be one or {robot.n} numbers not below zero, found {bandwidth!r}")
         if robot.mechanism.base is not None:
-            raise InputError(f"{robot.name} has a floating base, which no motor moves: computed torque needs a fixed one")
+            raise InputError(f"{robot.name} has a floating base, but computed torque needs a fixed one")
         self.robot = robot
         self.mode = mode
         self._gains = np.append(np.broadcast_to(values, robot.n), float(friction == "desired"))
