@@ -6,7 +6,7 @@ import warnings
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .mechanism import BASE, Floats, Mechanism
 from .spatial import skew
 from .stiffness import Stiffness, cartesian_stiffness
 from .tree.aba import aba, aba_batch, mixed_batch
+from .tree.base_parameters import BaseParameters, base_parameters
 from .tree.kinematics import (
     all_poses_batch,
     frame_jacobian,
@@ -28,8 +29,13 @@ from .tree.kinematics import (
 )
 from .tree.matrices import by_matrices_batch
 from .tree.record import OK, SINGULAR, pack
+from .tree.regressor import WIDTH as PARAMETERS
+from .tree.regressor import regressor_batch, standard_parameters
 from .tree.rnea import rnea, rnea_batch
 from .tree.walker_orin import mass_matrix, mass_matrix_batch, mass_matrix_by_columns
+
+if TYPE_CHECKING:
+    from .customised import Model
 
 Method = Literal["recursive", "matrices"]
 
@@ -146,6 +152,43 @@ class Robot:
     def gravity_forces(self, q: Any) -> Floats:
         """Joint forces that hold the robot still."""
         return self.inverse_dynamics(q, self._zero, self._zero)
+
+    def customised(self, *models: Model) -> Robot:
+        """This robot with straight-line code of its own for some models, faster and with the same answers.
+
+        models: "inverse", "direct", "mass_matrix"; all if none is named. Generating them needs CasADi and takes
+        seconds; they are kept on disk for the next time. See `dyn_core.customised`.
+        """
+        from .customised import CustomisedRobot
+
+        return CustomisedRobot(self.mechanism, *models)
+
+    # parameters
+
+    def regressor(self, q: Any, qd: Any, qdd: Any) -> Floats:
+        """Y (..., n, 13 n), with which tau = Y chi (+ the springs' forces), chi = `standard_parameters`.
+
+        chi has, body by body, [XX XY XZ YY YZ ZZ MX MY MZ M Ia Fv Fs] in the body frames, see tree/regressor.py.
+        """
+        self._fixed_base("a regressor")
+        lead, arrays = self._arrays({"q": q, "qd": qd, "qdd": qdd})
+        Y = np.empty((*lead, self.n, self.n * PARAMETERS))
+        a, b, c = (array.reshape(-1, self.n) for array in arrays)
+        out = Y.reshape(-1, *Y.shape[-2:])
+        self._check(
+            run_batch(regressor_batch, self._record, len(out), lambda part: (a[part], b[part], c[part], out[part]))
+        )
+        return Y
+
+    @property
+    def standard_parameters(self) -> Floats:
+        """chi (13 n,): per body XX XY XZ YY YZ ZZ (kg m^2), MX MY MZ (kg m), M (kg), Ia, Fv, Fs."""
+        return standard_parameters(self.mechanism)
+
+    def base_parameters(self, rotor: bool = True, friction: bool = True) -> BaseParameters:
+        """The minimal set of parameters of the dynamics, by Gautier and Khalil's rules."""
+        self._fixed_base("base parameters")
+        return base_parameters(self.mechanism, rotor, friction)
 
     # kinematics
 
@@ -277,6 +320,10 @@ class Robot:
             return np.empty((count, 0, 6))
         return self._body_wrenches(wrenches, lead).reshape(count, -1, 6)
 
+    def _fixed_base(self, what: str) -> None:
+        if self.mechanism.base is not None:
+            raise InputError(f"{self.name} has a floating base: {what} is computed for robots with a fixed one")
+
     def _check(self, status: int) -> None:
         if status == SINGULAR:
             raise SingularityError(
@@ -338,15 +385,22 @@ def robot_names() -> list[str]:
     return sorted(robot_files())
 
 
+def robot_of(mechanism: Mechanism) -> Robot:
+    """A mechanism behind the face that suits its base: a Robot, or a FloatingRobot."""
+    from .floating_robot import FloatingRobot
+
+    return Robot(mechanism) if mechanism.base is None else FloatingRobot(mechanism)
+
+
 def load_robot(name_or_path: str | PathLike[str]) -> Robot:
-    """A robot by its name (see `robot_names`) or from a description file."""
+    """A robot by its name (see `robot_names`) or from a description file; a FloatingRobot if its base floats."""
     text = str(name_or_path)
     files = robot_files()
     if text in files:
-        return Robot(load_mechanism(files[text]))
+        return robot_of(load_mechanism(files[text]))
     path = Path(name_or_path)
     if path.is_file():
-        return Robot(load_mechanism(path))
+        return robot_of(load_mechanism(path))
     raise UnknownRobotError(
         f"no robot '{text}': it is neither a file nor one of {', '.join(sorted(files)) or '(none found)'}"
     )
