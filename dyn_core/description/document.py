@@ -159,10 +159,10 @@ class Section:
 
     def section(self, key: str, keys: Sequence[str]) -> Section:
         """A group below this one; an absent one reads as empty."""
-        if key not in self.values:
-            empty = yaml.MappingNode("", [], self.node.start_mark if self.node else None)
-            return Section(self.document, empty, self.path(key), keys)
-        return Section(self.document, self.values[key], self.path(key), keys)
+        return Section(self.document, self.values.get(key, self._empty()), self.path(key), keys)
+
+    def _empty(self) -> yaml.Node:
+        return yaml.MappingNode("", [], self.node.start_mark if self.node else None)
 
     def sections(self, key: str, keys: Sequence[str]) -> Iterator[Section]:
         """The groups of a list, one by one."""
@@ -174,6 +174,12 @@ class Section:
             return
         for index, child in enumerate(node.value):
             yield Section(self.document, child, f"{self.path(key)}[{index}]", keys)
+
+    def rows(self, key: str, keys: Sequence[str]) -> list[Section]:
+        """One group, or a list of at least one; an absent one reads as one empty group."""
+        if not self.is_list(key):
+            return [self.section(key, keys)]
+        return list(self.sections(key, keys)) or [Section(self.document, self._empty(), self.path(key), keys)]
 
     def number(
         self,
@@ -263,6 +269,9 @@ class Section:
                     node, f"{self.path(key)}[{i}][{j}]", "a finite number", -math.inf, -math.inf
                 )
         return matrix
+
+    def is_group(self, key: str) -> bool:
+        return isinstance(self.values.get(key), yaml.MappingNode)
 
     def is_list(self, key: str) -> bool:
         return isinstance(self.values.get(key), yaml.SequenceNode)

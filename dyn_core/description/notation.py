@@ -5,7 +5,8 @@ Body frames follow Khalil: z is the joint's axis. A link's described frame D_i (
     D_i = D_parent . front . motion(q) . tail
 
 with motion(q) a rotation about z (revolute) or a translation along z (prismatic). A new notation is one
-function and one line in NOTATIONS.
+function and one line in NOTATIONS. Denavit-Hartenberg rows come one per joint, or as a list of which the last one
+moves, where a single row has too few parameters.
 """
 
 from __future__ import annotations
@@ -32,18 +33,59 @@ class Placement(NamedTuple):
 
 
 def standard_dh(joint: Section, kind: str) -> Placement:
-    """T = Rz(theta) Tz(d) Tx(a) Rx(alpha), about and along z of the parent's described frame.
+    """T = Rz(theta) Tz(d) Tx(a) Rx(alpha), about and along z of the frame before.
 
-    The joint's variable is added to theta (revolute) or d (prismatic), whose entry is its offset.
+    The joint's variable is added to theta (revolute) or d (prismatic) of the last row, whose entry is its offset.
     """
-    dh = joint.section("dh", ("theta", "d", "a", "alpha"))
-    turn = pose(rotation_z(dh.angle("theta", default=0.0)))
-    slide = pose(p=np.array([0.0, 0.0, dh.number("d", unit="m", default=0.0)]))
-    length = np.array([dh.number("a", unit="m", default=0.0), 0.0, 0.0])
-    rest = pose(rotation_x(dh.angle("alpha", default=0.0)), length)
+    *constant, last = joint.rows("dh", ("theta", "d", "a", "alpha"))
+    front = pose()
+    for row in constant:
+        turn, slide, rest = _standard_row(row)
+        front = front @ turn @ slide @ rest
+    turn, slide, rest = _standard_row(last)
+    _refuse_axis(joint, "dh", "the joint's axis is z of the frame before")
+    if kind == "revolute":
+        return Placement(front @ turn, slide @ rest)
+    return Placement(front @ turn @ slide, rest)
+
+
+def _standard_row(row: Section) -> tuple[Floats, Floats, Floats]:
+    """Rz(theta), Tz(d) and Tx(a) Rx(alpha)."""
+    turn = pose(rotation_z(row.angle("theta", default=0.0)))
+    slide = pose(p=np.array([0.0, 0.0, row.number("d", unit="m", default=0.0)]))
+    length = np.array([row.number("a", unit="m", default=0.0), 0.0, 0.0])
+    return turn, slide, pose(rotation_x(row.angle("alpha", default=0.0)), length)
+
+
+def modified_dh(joint: Section, kind: str) -> Placement:
+    """Khalil and Kleinfinger: T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r).
+
+    The joint's variable is added to theta (revolute) or r (prismatic) of the last row, whose entry is its offset.
+    """
+    front = pose()
+    for row in joint.rows("mdh", ("gamma", "b", "alpha", "d", "theta", "r")):
+        gamma, alpha, theta = (row.angle(key, default=0.0) for key in ("gamma", "alpha", "theta"))
+        b, d, r = (row.number(key, unit="m", default=0.0) for key in ("b", "d", "r"))
+        front = front @ modified_transform(gamma, b, alpha, d, theta, r)
+    _refuse_axis(joint, "mdh", "the joint's axis is z of its own frame")
+    return Placement(front, pose())
+
+
+def modified_transform(gamma: float, b: float, alpha: float, d: float, theta: float, r: float) -> Floats:
+    """T of one row of modified Denavit-Hartenberg parameters; rad, m."""
+    before = pose(rotation_z(gamma), np.array([0.0, 0.0, b]))
+    across = pose(rotation_x(alpha), np.array([d, 0.0, 0.0]))
+    return before @ across @ pose(rotation_z(theta), np.array([0.0, 0.0, r]))
+
+
+def standard_transform(theta: float, d: float, a: float, alpha: float) -> Floats:
+    """T of one row of standard Denavit-Hartenberg parameters; rad, m."""
+    return modified_transform(theta, d, alpha, a, 0.0, 0.0)
+
+
+def _refuse_axis(joint: Section, notation: str, instead: str) -> None:
     if "axis" in joint:
-        joint.problem("axis", "has no meaning with dh", "the joint's axis is z of the parent's frame")
-    return Placement(turn, slide @ rest) if kind == "revolute" else Placement(turn @ slide, rest)
+        joint.problem("axis", f"has no meaning with {notation}", instead)
 
 
 def origin_and_axis(joint: Section, kind: str) -> Placement:
@@ -71,4 +113,8 @@ def origin(section: Section) -> Floats:
     )
 
 
-NOTATIONS: dict[str, Callable[[Section, str], Placement]] = {"dh": standard_dh, "origin": origin_and_axis}
+NOTATIONS: dict[str, Callable[[Section, str], Placement]] = {
+    "dh": standard_dh,
+    "mdh": modified_dh,
+    "origin": origin_and_axis,
+}

@@ -51,9 +51,10 @@ def rpy_from_rotation(R: Floats) -> tuple[float, float, float]:
     """The inverse of rotation_from_rpy; at pitch = +-90 deg, where it is not unique, roll is 0."""
     cosine = math.hypot(R[0, 0], R[1, 0])
     pitch = math.atan2(-R[2, 0], cosine)
-    if cosine < 1e-12:
-        return 0.0, pitch, math.atan2(-R[0, 1], R[1, 1])
-    return math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])
+    roll = 0.0 if cosine < 1e-12 else math.atan2(R[2, 1], R[2, 2])
+    # yaw from R Rx(-roll) = Rz Ry: near +-90 deg roll and yaw are uncertain one by one, but not together
+    c, s = math.cos(roll), math.sin(roll)
+    return roll, pitch, math.atan2(s * R[0, 2] - c * R[0, 1], c * R[1, 1] - s * R[1, 2])
 
 
 def rotation_to_axis(axis: Floats) -> Floats:

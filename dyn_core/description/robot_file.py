@@ -6,20 +6,27 @@ import difflib
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from ..mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Frame, Mechanism, Motors
-from .document import Document, Section
+from ..mechanism import BASE, PRISMATIC, REVOLUTE, FloatingBase, Floats, Frame, Mechanism, Motors, Springs
+from .document import Document, Section, describe
 from .notation import NOTATIONS, Placement, origin
 from .pose import inertia_about_origin
 
-ROBOT_KEYS = ("name", "description", "sources", "gravity", "tool", "joints")
+ROBOT_KEYS = ("name", "description", "sources", "gravity", "base", "tool", "joints")
 JOINT_KEYS = (
-    "name", "type", "parent", *NOTATIONS, "axis", "limits", "friction", "rotor_inertia", "stiffness",
-    "active", "link", "motor",
+    "name", "type", "parent", *NOTATIONS, "axis", "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness",
+    "spring", "active", "link", "motor",
 )  # fmt: skip
-MOTION_KEYS = ("limits", "friction", "rotor_inertia", "stiffness", "active", "motor")  # not for fixed joints
+MOTION_KEYS = (
+    "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness", "spring", "active", "motor",
+)  # not for fixed joints  # fmt: skip
+ABOUT_COM = ("mass", "com", "inertia")
+KHALIL = ("M", "MS", "J")  # the same about the frame's origin
+LINK_KEYS = ("name", *ABOUT_COM, *KHALIL, "frame")
+BASE_KEYS = ("type", "name", *ABOUT_COM, *KHALIL)
 MOTOR_KEYS = (
     "gear_ratio", "torque_constant", "resistance", "rotor_inertia", "viscous", "coulomb", "current_limit",
     "voltage_limit", "dac",
@@ -30,6 +37,18 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_JOINTS = 1000
 MAX_DAC_BITS = 31  # a code is an int32 in the messages
 INERTIA_TOLERANCE = 1e-6
+ROUNDING = 1e-14  # of an inertia that is the difference of two others
+
+
+class Inertial(NamedTuple):
+    """A rigid body's mass, centre of mass, and inertia about it, in some frame."""
+
+    mass: float
+    com: Floats
+    inertia: Floats
+
+
+NO_MASS = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 @dataclass(frozen=True)
@@ -60,21 +79,28 @@ class _Joint:
     link: str
     parent: str
     placement: Placement
-    mass: float
-    com: Floats
-    inertia: Floats
+    inertial: Inertial
+    frame: Floats
+    """The link's own frame in the frame that the notation gives."""
     Ia: float = 0.0
     Fv: float = 0.0
     Fs: float = 0.0
     stiffness: float = math.inf
+    spring: float = 0.0
+    rest: float = 0.0
     limits: tuple[float, float] = (-math.inf, math.inf)
     velocity: float = math.inf
     effort: float = math.inf
     active: bool = True
     motor: _Motor | None = None
     body: int = BASE
-    described: Floats = field(default_factory=lambda: np.eye(4))
-    """The link's described frame in the frame of its body."""
+    notated: Floats = field(default_factory=lambda: np.eye(4))
+    """The frame that the notation gives, in the frame of its body."""
+
+    @property
+    def described(self) -> Floats:
+        """The link's own frame in the frame of its body."""
+        return self.notated @ self.frame
 
 
 def load_mechanism(path: Path) -> Mechanism:
@@ -84,6 +110,7 @@ def load_mechanism(path: Path) -> Mechanism:
     name = root.name("name")
     description = root.text("description")
     root.texts("sources")
+    base = _read_base(root)
     gravity = root.vector("gravity", 3, unit="m/s^2", default=STANDARD_GRAVITY)
     joints: list[_Joint] = []
     for section in root.sections("joints", JOINT_KEYS):
@@ -93,18 +120,41 @@ def load_mechanism(path: Path) -> Mechanism:
         joints.append(_read_joint(section, joints[-1].link if joints else "base"))
     if joints and all(joint.kind == "fixed" for joint in joints):
         root.problem("joints", "no joint moves", "at least one revolute or prismatic joint")
-    _check_names(joints)
-    _check_parents(joints)
+    bases = ("base",) if base is None else tuple(dict.fromkeys(("base", base.name)))
+    _check_names(joints, bases)
+    _check_parents(joints, bases)
     _check_motors(joints)
-    tool_link, tool_pose = _read_tool(root, joints)
+    tool_link, tool_pose = _read_tool(root, joints, bases)
     document.finish()
 
     ordered = _parents_first(joints)
     moving = [joint for joint in ordered if joint.kind != "fixed"]
-    mechanism = _assemble(name, description, gravity, ordered, moving, tool_link, tool_pose)
+    mechanism = _assemble(name, description, gravity, base, ordered, moving, tool_link, tool_pose)
     _check_mass_matrix(mechanism, moving)
+    if mechanism.base is not None and mechanism.base.M + mechanism.M.sum() == 0.0:
+        root.problem("base", "floats, but the robot has no mass at all", "a mass > 0 in kg")
     document.finish()
     return mechanism
+
+
+def sources(path: Path) -> list[str]:
+    """The texts of `sources`, which are for the reader and not a part of the mechanism."""
+    return Document(Path(path)).root(ROBOT_KEYS).texts("sources")
+
+
+def _read_base(root: Section) -> FloatingBase | None:
+    """A floating base; None for a fixed one, which is the default."""
+    if not root.is_group("base"):
+        if "base" in root and root.text("base") != "fixed":
+            found, allowed = f"found {describe(root.values['base'])}", "fixed, or {type: floating, mass: ...}"
+            root.problem("base", found, allowed)
+        return None
+    base = root.section("base", BASE_KEYS)
+    base.choice("type", ("floating",))
+    name = base.name("name", "base")
+    if name == "tool":
+        base.problem("name", "'tool' is a frame that every robot has", "another name")
+    return FloatingBase(name, *standard_parameters(_read_inertial(base), np.eye(4)))
 
 
 def _read_joint(section: Section, previous_link: str) -> _Joint:
@@ -117,8 +167,7 @@ def _read_joint(section: Section, previous_link: str) -> _Joint:
         found = f"found {' and '.join(given)}" if given else "no placement"
         section.problem(given[-1] if given else "name", found, f"exactly one of {', '.join(NOTATIONS)}")
         placement = Placement(np.eye(4), np.eye(4))
-    link = section.section("link", ("name", "mass", "com", "inertia"))
-    mass, com, inertia = _read_inertia(link)
+    link = section.section("link", LINK_KEYS)
     joint = _Joint(
         section=section,
         link_section=link,
@@ -127,9 +176,8 @@ def _read_joint(section: Section, previous_link: str) -> _Joint:
         link=link.name("name", f"{name}_link"),
         parent=section.name("parent", previous_link),
         placement=placement,
-        mass=mass,
-        com=com,
-        inertia=inertia,
+        inertial=_read_inertial(link),
+        frame=origin(link.section("frame", ("xyz", "rpy"))),
     )
     if kind == "fixed":
         for key in MOTION_KEYS:
@@ -140,37 +188,62 @@ def _read_joint(section: Section, previous_link: str) -> _Joint:
     return joint
 
 
-def _read_inertia(link: Section) -> tuple[float, Floats, Floats]:
-    """Mass, centre of mass and inertia about it, in the link's described frame."""
-    weighty = "com" in link or "inertia" in link
-    mass = link.number("mass", unit="kg", least=0.0, default=None if weighty else 0.0)
-    com = link.vector("com", 3, unit="m", default=(0.0, 0.0, 0.0))
-    if link.is_list("inertia"):
-        inertia = link.matrix("inertia")
-        if (np.abs(inertia - inertia.T) > 1e-9 * np.abs(inertia).max()).any():
-            link.problem("inertia", "is not symmetric", "a symmetric 3 x 3 matrix")
-            return mass, com, np.zeros((3, 3))
-    else:
-        parts = link.section("inertia", PRODUCTS)
-        moment_default = None if "inertia" in link else 0.0
-        xx, yy, zz = (parts.number(key, unit="kg m^2", default=moment_default) for key in PRODUCTS[:3])
-        xy, xz, yz = (parts.number(key, unit="kg m^2", default=0.0) for key in PRODUCTS[3:])
-        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if np.isfinite(inertia).all() and math.isfinite(mass):
-        _check_inertia(link, mass, inertia)
-    return mass, com, inertia
+def _read_inertial(link: Section) -> Inertial:
+    """Inertial parameters of a link or base in its notation's frame, given about the centre of mass or the origin."""
+    khalil = [key for key in KHALIL if key in link]
+    if khalil and (others := [key for key in ABOUT_COM if key in link]):
+        link.problem(khalil[0], f"given together with {', '.join(others)}", "either mass, com, inertia or M, MS, J")
+        return NO_MASS
+    mass_key, moment_key, inertia_key = KHALIL if khalil else ABOUT_COM
+    weighty = moment_key in link or inertia_key in link
+    M = link.number(mass_key, unit="kg", least=0.0, default=None if weighty else 0.0)
+    moment = link.vector(moment_key, 3, unit="kg m" if khalil else "m", default=(0.0, 0.0, 0.0))
+    tensor = _read_tensor(link, inertia_key)
+    if tensor is None or not (math.isfinite(M) and np.isfinite(moment).all() and np.isfinite(tensor).all()):
+        return NO_MASS
+    if not khalil:
+        _check_inertia(link, "inertia", M, tensor, rounding=0.0)
+        return Inertial(M, moment, tensor)
+    if M == 0.0:
+        if moment.any() or tensor.any():
+            link.problem("M", "is 0 but MS or J is not", "a mass > 0 in kg, or no MS and J")
+        return NO_MASS
+    rounding = ROUNDING * float(np.abs(tensor).max())
+    about_com = tensor - inertia_about_origin(np.zeros((3, 3)), M, moment / M)
+    about_com[np.abs(about_com) < rounding] = 0.0
+    _check_inertia(link, "J", M, about_com, rounding)
+    return Inertial(M, moment / M, about_com)
 
 
-def _check_inertia(link: Section, mass: float, inertia: Floats) -> None:
-    """A real body's principal moments are not negative, and none exceeds the sum of the other two."""
+def _read_tensor(link: Section, key: str) -> Floats | None:
+    """A symmetric 3 x 3 matrix, by its entries or by its rows; None where it is not symmetric."""
+    if link.is_list(key):
+        tensor = link.matrix(key)
+        if (np.abs(tensor - tensor.T) > 1e-9 * np.abs(tensor).max()).any():
+            link.problem(key, "is not symmetric", "a symmetric 3 x 3 matrix")
+            return None
+        return 0.5 * (tensor + tensor.T)
+    parts = link.section(key, PRODUCTS)
+    moment_default = None if key in link else 0.0
+    xx, yy, zz = (parts.number(name, unit="kg m^2", default=moment_default) for name in PRODUCTS[:3])
+    xy, xz, yz = (parts.number(name, unit="kg m^2", default=0.0) for name in PRODUCTS[3:])
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _check_inertia(link: Section, key: str, mass: float, inertia: Floats, rounding: float) -> None:
+    """A real body's principal moments are not negative, and none exceeds the sum of the other two.
+
+    inertia: about the centre of mass, known up to the rounding.
+    """
     small, middle, large = np.linalg.eigvalsh(inertia)
-    slack = INERTIA_TOLERANCE * max(abs(small), abs(large))
-    principal = f"principal moments {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
+    slack = INERTIA_TOLERANCE * max(abs(small), abs(large)) + rounding
+    where = " about the centre of mass" if key == "J" else ""
+    principal = f"principal moments {small:.6g}, {middle:.6g}, {large:.6g} kg m^2{where}"
     if small < -slack:
-        link.problem("inertia", f"not positive definite ({principal})", "moments that are not negative")
+        link.problem(key, f"not positive definite ({principal})", "moments that are not negative")
     elif small + middle < large - slack:
         found = f"violates the triangle inequality ({principal})"
-        link.problem("inertia", found, "moments of which the two smaller add up to at least the largest")
+        link.problem(key, found, "moments of which the two smaller add up to at least the largest")
     elif mass == 0.0 and large > 0.0:
         link.problem("mass", "is 0 but the link has an inertia", "a mass > 0 in kg, or no inertia")
 
@@ -188,14 +261,41 @@ def _read_motion(section: Section, joint: _Joint) -> None:
         joint.limits = (low, high)
     joint.velocity = limits.number("velocity", unit="rad/s or m/s", above=0.0, default=math.inf)
     joint.effort = limits.number("effort", unit="N m or N", above=0.0, default=math.inf)
-    joint.stiffness = section.number("stiffness", unit="N m/rad or N/m", above=0.0, default=math.inf)
-    joint.active = section.boolean("active", True)
-    joint.Ia = section.number("rotor_inertia", unit="kg m^2 or kg", least=0.0, default=0.0)
+    if "spring" in section:
+        _read_spring(section, joint)
+    stiffness = joint.spring if joint.spring > 0.0 else math.inf
+    joint.stiffness = section.number("stiffness", unit="N m/rad or N/m", above=0.0, default=stiffness)
+    joint.active = section.boolean("active", "spring" not in section)
     friction = section.section("friction", ("viscous", "coulomb"))
-    joint.Fv = friction.number("viscous", unit="N m s/rad or N s/m", least=0.0, default=0.0)
-    joint.Fs = friction.number("coulomb", unit="N m or N", least=0.0, default=0.0)
+    joint.Ia = _either(section, "Ia", section, "rotor_inertia", "kg m^2 or kg")
+    joint.Fv = _either(section, "Fv", friction, "viscous", "N m s/rad or N s/m")
+    joint.Fs = _either(section, "Fs", friction, "coulomb", "N m or N")
     if "motor" in section:
         _read_motor(section, joint)
+
+
+def _either(section: Section, symbol: str, words: Section, word: str, unit: str) -> float:
+    """A figure that has Khalil's symbol and a key in words; at most one of them is given."""
+    if symbol in section and word in words:
+        section.problem(symbol, f"given together with {words.path(word)}", "one of them: they are the same figure")
+    if symbol in section:
+        return section.number(symbol, unit=unit, least=0.0, default=0.0)
+    return words.number(word, unit=unit, least=0.0, default=0.0)
+
+
+def _read_spring(section: Section, joint: _Joint) -> None:
+    """An elastic joint: -stiffness (q - rest) acts on it, and nothing drives it."""
+    spring = section.section("spring", ("stiffness", "rest"))
+    joint.spring = spring.number("stiffness", unit="N m/rad or N/m", above=0.0)
+    if joint.kind == "revolute":
+        joint.rest = spring.angle("rest", default=0.0)
+    else:
+        joint.rest = spring.number("rest", unit="m", default=0.0)
+    if section.boolean("active", False):
+        section.problem("active", "true, but the joint has a spring", "false: a spring moves it, not a motor")
+    if "motor" in section:
+        allowed = "a joint of its own for the motor, which carries the elastic joint"
+        section.problem("motor", "given for a joint with a spring", allowed)
 
 
 def _read_motor(section: Section, joint: _Joint) -> None:
@@ -204,7 +304,7 @@ def _read_motor(section: Section, joint: _Joint) -> None:
     gear = motor.number("gear_ratio")
     if gear == 0.0:
         motor.problem("gear_ratio", "found 0", "motor turns per joint turn, negative where they turn oppositely")
-    if "rotor_inertia" in motor and "rotor_inertia" in section:
+    if "rotor_inertia" in motor and ("rotor_inertia" in section or "Ia" in section):
         found = "given at the motor and at the joint"
         motor.problem("rotor_inertia", found, "one of them (the joint's is gear_ratio^2 times larger)")
     joint.Ia += gear**2 * motor.number("rotor_inertia", unit="kg m^2", least=0.0, default=0.0)
@@ -238,8 +338,8 @@ def _read_motor(section: Section, joint: _Joint) -> None:
     )
 
 
-def _check_names(joints: list[_Joint]) -> None:
-    """Joint names are unique; link names are unique and neither 'base' nor 'tool'."""
+def _check_names(joints: list[_Joint], bases: tuple[str, ...]) -> None:
+    """Joint names are unique; link names are unique and neither the base's nor 'tool'."""
     for what in ("joint", "link"):
         seen: dict[str, str] = {}
         for joint in joints:
@@ -247,19 +347,21 @@ def _check_names(joints: list[_Joint]) -> None:
             section = joint.section if what == "joint" else joint.link_section
             if what == "link" and name in ("base", "tool"):
                 section.problem("name", f"'{name}' is a frame that every robot has", "another name")
+            elif what == "link" and name in bases:
+                section.problem("name", f"'{name}' is the name of the base", "another name")
             elif name and name in seen:
                 section.problem("name", f"'{name}' is already the {what} of {seen[name]}", "a name of its own")
             seen.setdefault(name, joint.section.field)
 
 
-def _check_parents(joints: list[_Joint]) -> None:
+def _check_parents(joints: list[_Joint], bases: tuple[str, ...]) -> None:
     """Every parent exists and every joint hangs, link by link, from the base."""
     by_link = {joint.link: joint for joint in joints}
     for joint in joints:
-        if joint.parent not in by_link and joint.parent != "base" and joint.parent:
-            near = difflib.get_close_matches(joint.parent, ["base", *by_link], 1)
+        if joint.parent not in by_link and joint.parent not in bases and joint.parent:
+            near = difflib.get_close_matches(joint.parent, [*bases, *by_link], 1)
             hint = f"did you mean '{near[0]}'? " if near else ""
-            allowed = f"{hint}base, {', '.join(by_link)}"
+            allowed = f"{hint}{', '.join([*bases, *by_link])}"
             joint.section.problem("parent", f"no link is called '{joint.parent}'", allowed)
     for joint in joints:
         seen, at = {joint.link}, joint
@@ -279,19 +381,19 @@ def _check_motors(joints: list[_Joint]) -> None:
     some = any("motor" in joint.section for joint in active)
     for joint in joints:
         has_motor = "motor" in joint.section
-        if joint.kind != "fixed" and not joint.active and has_motor:
+        if joint.kind != "fixed" and not joint.active and has_motor and "spring" not in joint.section:
             joint.section.problem("motor", "given for a passive joint", "no motor, or active: true")
         elif joint in active and some and not has_motor:
             allowed = "a motor for every active joint, or for none, or active: false"
             joint.section.problem("motor", f"missing for joint '{joint.name}'", allowed)
 
 
-def _read_tool(root: Section, joints: list[_Joint]) -> tuple[str, Floats]:
+def _read_tool(root: Section, joints: list[_Joint], bases: tuple[str, ...]) -> tuple[str, Floats]:
     """The link that carries the tool (by default the last) and the tool's pose in its described frame."""
     tool = root.section("tool", ("link", "xyz", "rpy"))
     last = joints[-1].link if joints else "base"
     link = tool.name("link", last)
-    links = ["base", *(joint.link for joint in joints)]
+    links = [*bases, *(joint.link for joint in joints)]
     if link and link not in links:
         near = difflib.get_close_matches(link, links, 1)
         hint = f"did you mean '{near[0]}'? " if near else ""
@@ -319,6 +421,7 @@ def _assemble(
     name: str,
     description: str,
     gravity: Floats,
+    base: FloatingBase | None,
     ordered: list[_Joint],
     moving: list[_Joint],
     tool_link: str,
@@ -328,29 +431,35 @@ def _assemble(
     n = len(moving)
     parent = np.full(n, BASE, dtype=np.int64)
     placements = np.empty((n, 4, 4))
-    M, MS, J = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
-    described: dict[str, tuple[int, Floats]] = {"base": (BASE, np.eye(4))}
+    M, MS, J = np.zeros(n + 1), np.zeros((n + 1, 3)), np.zeros((n + 1, 3, 3))  # the base's last, at index BASE
+    bases = ("base",) if base is None else ("base", base.name)
+    if base is not None:
+        M[BASE], MS[BASE], J[BASE] = base.M, base.MS, base.J
+    notated: dict[str, tuple[int, Floats]] = {link: (BASE, np.eye(4)) for link in bases}
+    described = dict(notated)
     body = 0
     for joint in ordered:
-        parent_body, parent_frame = described[joint.parent]
+        parent_body, parent_frame = notated[joint.parent]
         front = parent_frame @ joint.placement.front
         if joint.kind == "fixed":
-            joint.body, joint.described = parent_body, front @ joint.placement.tail
+            joint.body, joint.notated = parent_body, front @ joint.placement.tail
         else:
-            joint.body, joint.described = body, joint.placement.tail
+            joint.body, joint.notated = body, joint.placement.tail
             parent[body], placements[body] = parent_body, front
             body += 1
+        notated[joint.link] = joint.body, joint.notated
         described[joint.link] = joint.body, joint.described
-        if joint.body != BASE:
-            R, p = joint.described[:3, :3], joint.described[:3, 3]
-            com = R @ joint.com + p
-            M[joint.body] += joint.mass
-            MS[joint.body] += joint.mass * com
-            J[joint.body] += inertia_about_origin(R @ joint.inertia @ R.T, joint.mass, com)
+        mass, moments, inertia = standard_parameters(joint.inertial, joint.notated)
+        M[joint.body] += mass
+        MS[joint.body] += moments
+        J[joint.body] += inertia
     frames = [_frame(joint.link, joint.body, joint.described) for joint in moving]
+    frames += [_frame(link, BASE, np.eye(4)) for link in bases[1:] if link != "base"]
     frames += [_frame(joint.link, joint.body, joint.described) for joint in ordered if joint.kind == "fixed"]
     tool_body, tool_parent = described[tool_link]
     frames.append(_frame("tool", tool_body, tool_parent @ tool))
+    if base is not None:
+        base = FloatingBase(base.name, float(M[BASE]), MS[BASE], J[BASE])
 
     def of_joints(attribute: str) -> Floats:
         return np.array([getattr(joint, attribute) for joint in moving], dtype=np.float64)
@@ -364,9 +473,9 @@ def _assemble(
         joint_type=np.array([TYPES[joint.kind] for joint in moving], dtype=np.int64),
         R=placements[:, :3, :3].copy(),
         p=placements[:, :3, 3].copy(),
-        M=M,
-        MS=MS,
-        J=J,
+        M=M[:n],
+        MS=MS[:n],
+        J=J[:n],
         Ia=of_joints("Ia"),
         Fv=of_joints("Fv"),
         Fs=of_joints("Fs"),
@@ -378,7 +487,16 @@ def _assemble(
         gravity=gravity,
         frames=tuple(frames),
         motors=_motors(moving),
+        base=base,
+        springs=Springs(of_joints("spring"), of_joints("rest")) if any(joint.spring for joint in moving) else None,
     )
+
+
+def standard_parameters(body: Inertial, T: Floats) -> tuple[float, Floats, Floats]:
+    """M, MS and J about the origin, in the frame in which the body's frame stands at T."""
+    R, p = T[:3, :3], T[:3, 3]
+    com = R @ body.com + p
+    return body.mass, body.mass * com, inertia_about_origin(R @ body.inertia @ R.T, body.mass, com)
 
 
 def _frame(name: str, body: int, T: Floats) -> Frame:

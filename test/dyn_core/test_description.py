@@ -119,7 +119,7 @@ MISTAKES = {
     "axis not unit": ("[0, 0.6, 0.8]", "[0, 3, 4]", 29, r"axis: has length 5; .*e.g. \[0, 0.6, 0.8\]"),
     "axis zero": ("[0, 0.6, 0.8]", "[0, 0, 0]", 29, r"axis: has length 0; allowed: a unit vector$"),
     "axis with dh": ("    stiffness: 1e4", "    axis: [0, 0, 1]", 11, r"axis: has no meaning with dh"),
-    "no placement": ("    dh: {theta: 0, d: 0.5, a: 0, alpha: 90 deg}\n", "", 6, r"exactly one of dh, origin"),
+    "no placement": ("    dh: {theta: 0, d: 0.5, a: 0, alpha: 90 deg}\n", "", 6, r"exactly one of dh, mdh, origin"),
     "two placements": ("    axis: [0, 0.6, 0.8]", "    dh: {a: 1}", 28, r"found dh and origin; allowed: exactly one"),
     "unknown type": ("type: prismatic", "type: prizmatic", 27, r"found 'prizmatic'; .*mean 'prismatic'"),
     "missing type": ("    type: prismatic\n", "", 26, r"type: missing; allowed: revolute, prismatic, fixed"),
