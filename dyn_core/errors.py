@@ -25,6 +25,14 @@ class SingularityError(DynError):
     """A matrix that had to be inverted is singular at this configuration."""
 
 
+class MissingLibraryError(DynError):
+    """An optional library that a task needs is not installed."""
+
+
+class CustomisationError(DynError):
+    """A customised model cannot be made or kept."""
+
+
 class SimulationError(DynError):
     """A simulation cannot go on; what was computed so far is kept."""
 

@@ -16,8 +16,8 @@ except ImportError:  # the kernels are plain Python and run without it, slowly
 COMPILED = numba is not None
 
 
-def _cache_folder() -> Path:
-    """A cache folder that belongs to exactly these sources.
+def _sources() -> str:
+    """A digest of the sources of all kernels, and of what generates kernels.
 
     numba renews a cached kernel when its own file changes, not when a kernel that it calls does; a folder per state of
     all kernels' sources makes stale machine code impossible.
@@ -26,14 +26,24 @@ def _cache_folder() -> Path:
     digest = hashlib.sha256()
     for source in sorted(root.rglob("*.py")):
         text = source.read_bytes()
-        if b"jit import" in text or source.name == "jit.py":
+        if b"jit import" in text or source.name == "jit.py" or source.parent.name == "customised":
             digest.update(text)
+    return digest.hexdigest()[:16]
+
+
+SOURCES = _sources()
+
+
+def cache_folder() -> Path:
+    """Where machine code is kept, and source that is generated: a folder of these sources' own, or the user's."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(chosen)
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "dyn_robot" / digest.hexdigest()[:16]
+    return caches / "dyn_robot" / SOURCES
 
 
 if numba is not None and not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(_cache_folder())
+    numba.config.CACHE_DIR = str(cache_folder())
 
 
 def kernel(function: Callable[..., Any]) -> Any:

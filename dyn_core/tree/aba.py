@@ -126,6 +126,12 @@ def times_skew(B, p):
 
 
 @kernel
+def moves(d):
+    """Whether a joint moves any inertia."""
+    return d > 0.0
+
+
+@kernel
 def free_base(base):
     """Acceleration (less gravity) of a floating base from its articulated inertia and bias: (97), (109)."""
     ib = load9(base, IB)
@@ -195,7 +201,7 @@ def articulated_bodies(record, q, qd, prescribed, wrenches, tau, qdd):
         else:
             u = tau[j] - passive_force(row, q[j], qd[j]) - bias  # (44)
             row[U] = u
-            if not d > 0.0:
+            if not moves(d):
                 status = SINGULAR
             # what the body, free to move in its joint, is to its parent: (37), (38)
             k = 1.0 / d
