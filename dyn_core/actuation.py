@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError, MissingMotorError
 from .jit import compiled_call, entry, kernel
-from .mechanism import Floats, Mechanism
+from .mechanism import Floats, Ints, Mechanism
 
 GEAR, KT, RESISTANCE, I_MAX, V_MAX, CODES, LOW, STEP, GAIN, OFFSET = range(10)
 
@@ -105,7 +105,8 @@ class Actuation:
     A joint without a motor (a passive one) has voltage, torque and code zero.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, joints: Ints | None = None) -> None:
+        """joints: the indices of those joints of the mechanism that count; all if not given."""
         motors = mechanism.motors
         if motors is None:
             raise MissingMotorError(
@@ -132,9 +133,9 @@ class Actuation:
                 column(motors.dac_offset, 0.0),
             ],
             axis=1,
-        )
+        )[np.arange(mechanism.n) if joints is None else joints]
         """(n, 10), the packed record that kernels read."""
-        self.n = mechanism.n
+        self.n = len(self.motors)
         self.name = mechanism.name
 
     def _rows(self, **values: object) -> tuple[tuple[int, ...], list[Floats]]:

@@ -93,6 +93,8 @@ class ComputedTorque:
             raise InputError(f"the bandwidth must be one or {robot.n} numbers not below zero, found {bandwidth!r}")
         if robot.mechanism.base is not None:
             raise InputError(f"{robot.name} has a floating base, but computed torque needs a fixed one")
+        if not robot.compiled:
+            raise InputError(f"{robot.name} has coupled joints, but computed torque needs independent ones")
         self.robot = robot
         self.mode = mode
         self._gains = np.append(np.broadcast_to(values, robot.n), float(friction == "desired"))

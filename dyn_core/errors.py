@@ -39,3 +39,7 @@ class SimulationError(DynError):
 
 class SaturationWarning(UserWarning):
     """A torque, voltage or DAC code was limited."""
+
+
+class DescriptionWarning(UserWarning):
+    """A robot description is used as it stands, but no real robot can be like it."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from .batch import run_batch
 from .errors import InputError
-from .mechanism import Floats, Mechanism
+from .mechanism import BASE, Floats, Mechanism
 from .robot import Method, Robot
 from .spatial import skew
 from .tree.floating import by_matrices_batch, direct_batch, integrate_batch, inverse_batch, jacobian_batch, pose_batch
@@ -47,9 +47,7 @@ class FloatingRobot(Robot):
         )
         return tau
 
-    def forward_dynamics(
-        self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "recursive"
-    ) -> Floats:
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "recursive") -> Floats:
         """Accelerations of base and joints under forces; tau (6 + n,), or (n,) where nothing acts on the base."""
         if method not in ("recursive", "matrices"):
             raise InputError(f"method must be 'recursive' or 'matrices', found {method!r}")
@@ -125,9 +123,7 @@ class FloatingRobot(Robot):
         lead, (q,) = self.checked_state({"q": q})
         J = np.empty((*lead, 6, self.nv))
         flat, out = self._rows(q), J.reshape(-1, 6, self.nv)
-        self._check(
-            run_batch(jacobian_batch, self._record, len(out), lambda p: (flat[p], row, constant, out[p]))
-        )
+        self._check(run_batch(jacobian_batch, self._record, len(out), lambda p: (flat[p], row, constant, out[p])))
         return J
 
     def integrate(self, q: Any, qd: Any, time: float = 1.0) -> Floats:
@@ -155,9 +151,7 @@ class FloatingRobot(Robot):
         lead, (q,) = self.checked_state({"q": q})
         out = np.empty((*lead, len(rows), 4, 4))
         flat, flat_out = self._rows(q), out.reshape(-1, len(rows), 4, 4)
-        self._check(
-            run_batch(pose_batch, self._record, len(flat), lambda p: (flat[p], rows, constants, flat_out[p]))
-        )
+        self._check(run_batch(pose_batch, self._record, len(flat), lambda p: (flat[p], rows, constants, flat_out[p])))
         return out
 
     def _rows(self, array: Floats) -> Floats:
@@ -198,7 +192,8 @@ class FloatingRobot(Robot):
 def momentum(robot: FloatingRobot, q: Any, qd: Any) -> Floats:
     """(6,) linear momentum, and angular momentum about the world's origin, in world axes."""
     h = robot.mass_matrix(q)[:6] @ np.asarray(qd, float)
-    pose = robot.forward_kinematics(q, "base")
+    origin = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    pose = robot._poses(q, np.array([BASE + 1]), origin[None])[0]
     R, p = pose[:3, :3], pose[:3, 3]
     linear = R @ h[:3]
     return np.concatenate([linear, R @ h[3:] + skew(p) @ linear])

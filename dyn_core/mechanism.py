@@ -82,6 +82,21 @@ class Springs:
 
 
 @dataclass(frozen=True)
+class Mimic:
+    """Joints that follow others: q_j = multiplier_j q_leader(j) + offset_j; an independent joint leads itself.
+
+    A leader is independent: followers of followers are resolved by the description.
+    """
+
+    leader: Ints
+    """(n,) index of the joint that is followed, j itself where joint j is independent."""
+    multiplier: Floats
+    """(n,) 1 where joint j is independent."""
+    offset: Floats
+    """(n,) rad or m, 0 where joint j is independent."""
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """A tree of n bodies, each carried by one joint; parents come before their children."""
 
@@ -125,6 +140,8 @@ class Mechanism:
     base: FloatingBase | None = None
     """A floating base; None: the base is fixed. gravity is then in the axes of the world."""
     springs: Springs | None = None
+    mimic: Mimic | None = None
+    """Which joints follow others; only a CoupledRobot heeds it, others take all joints as independent."""
 
     @property
     def n(self) -> int:
@@ -151,12 +168,15 @@ class Mechanism:
             raise InputError(f"{self.name}: {len(self.body_names)} body names for {n} joints")
         if not all(BASE <= parent < j for j, parent in enumerate(self.parent)):
             raise InputError(f"{self.name}: a body's parent must come before it (parent = {list(self.parent)})")
-        for part in ("motors", "springs"):
+        for part in ("motors", "springs", "mimic"):
             arrays = getattr(self, part)
             for array in () if arrays is None else fields(arrays):
                 found = np.shape(getattr(arrays, array.name))
                 if found != (n,):
                     raise InputError(f"{self.name}: {part}.{array.name} has shape {found}, expected {(n,)}")
+        leader = np.arange(n) if self.mimic is None else self.mimic.leader
+        if (leader[leader] != leader).any():
+            raise InputError(f"{self.name}: a joint follows one that follows another (leader = {list(leader)})")
 
     def frame(self, name: str) -> Frame:
         """The frame of that name."""

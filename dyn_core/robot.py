@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from functools import cached_property
 from os import PathLike
@@ -12,7 +13,7 @@ import numpy as np
 
 from .actuation import Actuation
 from .batch import run_batch
-from .description import load_mechanism, robot_files, to_urdf
+from .description import load_mechanism, read_urdf, robot_files, to_urdf
 from .errors import InputError, SaturationWarning, SingularityError, UnknownRobotError
 from .jit import compiled_call
 from .mechanism import BASE, Floats, Mechanism
@@ -28,7 +29,7 @@ from .tree.kinematics import (
     frame_pose_batch,
 )
 from .tree.matrices import by_matrices_batch
-from .tree.record import OK, SINGULAR, pack
+from .tree.record import FS, OK, SINGULAR, VS, pack
 from .tree.regressor import WIDTH as PARAMETERS
 from .tree.regressor import regressor_batch, standard_parameters
 from .tree.rnea import rnea, rnea_batch
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .customised import Model
 
 Method = Literal["recursive", "matrices"]
+URDF_SUFFIXES = (".urdf", ".xacro", ".xml")
 
 
 class Robot:
@@ -48,9 +50,14 @@ class Robot:
     Twists and wrenches are linear first, angular second.
     """
 
+    compiled = True
+    """Whether the simulation may run the tree's kernels; else it goes through `forward_dynamics`."""
+
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
         self.name = mechanism.name
+        self.joints = np.arange(mechanism.n)
+        """(n,) which joints of the mechanism the coordinates are."""
         self.n = self.nq = self.nv = mechanism.n
         self.joint_names = mechanism.joint_names
         self._record = pack(mechanism)
@@ -87,9 +94,7 @@ class Robot:
                 pass  # not plain float64 vectors: converted and checked below
         return self._dynamics(rnea, rnea_batch, {"q": q, "qd": qd, "qdd": qdd}, wrenches)
 
-    def forward_dynamics(
-        self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "recursive"
-    ) -> Floats:
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "recursive") -> Floats:
         """Joint accelerations qdd under joint forces tau; wrenches as in `inverse_dynamics`.
 
         method: "recursive" (articulated bodies, O(n)), or "matrices" (inertia matrix and bias, O(n^3)), its check.
@@ -152,6 +157,21 @@ class Robot:
     def gravity_forces(self, q: Any) -> Floats:
         """Joint forces that hold the robot still."""
         return self.inverse_dynamics(q, self._zero, self._zero)
+
+    def with_continuous_friction(self, q: Any, h: float) -> Robot:
+        """A copy whose Coulomb friction is continuous over the speed that it could reverse within h (s) near q."""
+        try:
+            mobility = np.linalg.inv(self.mass_matrix(q))
+        except np.linalg.LinAlgError:
+            raise SingularityError(f"{self.name} cannot be simulated: its mass matrix is singular") from None
+        return self._with_friction_over(h * np.diag(mobility))
+
+    def _with_friction_over(self, speeds: Floats) -> Robot:
+        """A copy whose friction fades below Fs times these speeds (nv,) per N m or N."""
+        other = copy.copy(self)
+        other._record = self._record.copy()
+        other._record[1:, VS] = other._record[1:, FS] * speeds[-self.n :]
+        return other
 
     def customised(self, *models: Model) -> Robot:
         """This robot with straight-line code of its own for some models, faster and with the same answers.
@@ -386,21 +406,33 @@ def robot_names() -> list[str]:
 
 
 def robot_of(mechanism: Mechanism) -> Robot:
-    """A mechanism behind the face that suits its base: a Robot, or a FloatingRobot."""
-    from .floating_robot import FloatingRobot
+    """The kind of Robot that a mechanism asks for: on a fixed or floating base, of independent or coupled joints."""
+    if mechanism.mimic is not None:
+        from .coupled_robot import CoupledRobot
 
-    return Robot(mechanism) if mechanism.base is None else FloatingRobot(mechanism)
+        return CoupledRobot(mechanism)
+    if mechanism.base is not None:
+        from .floating_robot import FloatingRobot
+
+        return FloatingRobot(mechanism)
+    return Robot(mechanism)
 
 
-def load_robot(name_or_path: str | PathLike[str]) -> Robot:
-    """A robot by its name (see `robot_names`) or from a description file; a FloatingRobot if its base floats."""
+def load_robot(name_or_path: str | PathLike[str], floating: bool = False) -> Robot:
+    """A robot by its name (see `robot_names`) or from a description file (robot YAML, or URDF).
+
+    floating: the root link of a URDF moves freely; a robot YAML says so itself.
+    """
     text = str(name_or_path)
     files = robot_files()
-    if text in files:
-        return robot_of(load_mechanism(files[text]))
-    path = Path(name_or_path)
-    if path.is_file():
-        return robot_of(load_mechanism(path))
-    raise UnknownRobotError(
-        f"no robot '{text}': it is neither a file nor one of {', '.join(sorted(files)) or '(none found)'}"
-    )
+    path = files.get(text, Path(name_or_path))
+    if not path.is_file():
+        raise UnknownRobotError(
+            f"no robot '{text}': it is neither a file nor one of {', '.join(sorted(files)) or '(none found)'}"
+        )
+    if path.suffix in URDF_SUFFIXES:
+        return robot_of(read_urdf(path, floating))
+    mechanism = load_mechanism(path)
+    if floating and mechanism.base is None:
+        raise InputError(f"{path} describes a fixed base; only a URDF can be loaded with a floating one")
+    return robot_of(mechanism)

@@ -28,7 +28,7 @@ from .robot import Robot
 from .spatial import add, cross, dot, quaternion_rotation, rotate, scale
 from .tree.aba import articulated_bodies
 from .tree.floating import direct, turned
-from .tree.record import FS, OK, VS, start_fixed
+from .tree.record import OK, start_fixed
 
 FIXED_STEP = {
     "rk3": np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 2.0, 0.0], [1 / 6, 4 / 6, 1 / 6]]),
@@ -185,12 +185,113 @@ def _run(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, 
 
 
 @entry
+def _move(q, x, out):
+    moved(q, x, out)
+
+
+@entry
+def _rates(q, x, v, vd, xd, rate):
+    rates(q, x, v, vd, xd, rate)
+
+
+@entry
 def _slope(record, motors, q0, x, v, drive, wrenches, work, xd, rate):
     """Rates for an integrator that works with the displacement x from q0."""
     q, vd, tau = work[4, : q0.shape[0]], work[2, : v.shape[0]], work[3, : v.shape[0]]
     moved(q0, x, q)
     acceleration(record, motors, q, v, drive, wrenches, tau, vd)
     rates(q, x, v, vd, xd, rate)
+
+
+State = tuple[Floats, Floats, Floats, Floats]  # q, v, vd, tau
+
+
+class _Kernels:
+    """Integration by the tree's compiled kernels. motors: as packed by Actuation, NO_MOTORS for joint forces."""
+
+    def __init__(self, robot: Robot, motors: Floats) -> None:
+        self.robot, self.record, self.motors = robot, robot._record, motors
+        self.work = np.zeros((15, robot.nq))
+
+    def pushed(self, wrenches: Any) -> Any:
+        """The wrenches as `advance` and `slope` take them."""
+        return NO_WRENCHES if wrenches is None else self.robot._body_wrenches(wrenches, ())
+
+    def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
+        """Move the state (q, v, vd, tau) on by steps of h with the drive held; returns how many succeeded."""
+        table = FIXED_STEP[method]
+        return compiled_call(_advance, self.record, self.motors, *state, drive, pushed, h, steps, table, self.work)
+
+    def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
+        """(2 nv,) rates of the displacement x from start and of the velocity v."""
+        out = np.empty(2 * len(v))
+        compiled_call(
+            _slope, self.record, self.motors, start, x, v, drive, pushed, self.work, out[: len(v)], out[len(v) :]
+        )
+        return out
+
+
+class _Public:
+    """The same through a robot's own `forward_dynamics`, for robots whose dynamics are not those of the tree alone."""
+
+    def __init__(self, robot: Robot, motors: Floats) -> None:
+        self.robot, self.driven_by_motors = robot, len(motors) > 0
+
+    def pushed(self, wrenches: Any) -> Any:
+        return wrenches
+
+    def acceleration(self, q: Floats, v: Floats, drive: Floats, pushed: Any) -> tuple[Floats, Floats]:
+        """Forces (nv,) and accelerations (nv,)."""
+        tau = np.zeros(len(v))
+        speeds = v[-len(drive) :]
+        tau[-len(drive) :] = self.robot.actuation.torques(drive, speeds)[0] if self.driven_by_motors else drive
+        return tau, self.robot.forward_dynamics(q, v, tau, pushed)
+
+    def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
+        q, v, vd, tau = state
+        start = self.acceleration(q, v, drive, pushed)  # bad arguments show here, before anything moves
+        for done in range(steps):
+            try:
+                with np.errstate(all="ignore"):
+                    end = self._step(q, v, start[1], drive, pushed, h, FIXED_STEP[method])
+                    start = self.acceleration(*end, drive, pushed)
+            except (InputError, SingularityError):
+                steps = done
+                break
+            q[:], v[:] = end
+        tau[:], vd[:] = start
+        return steps
+
+    def _step(
+        self, q: Floats, v: Floats, vd: Floats, drive: Floats, pushed: Any, h: float, table: Floats
+    ) -> tuple[Floats, Floats]:
+        stages = table.shape[1]
+        slopes = np.empty((stages, 2 * len(v)))
+        x, u, configuration = np.zeros(len(v)), v, q
+        for i in range(stages):
+            if i > 0:
+                _, vd = self.acceleration(configuration, u, drive, pushed)
+            slopes[i] = _both_rates(configuration, x, u, vd)
+            change = h * table[i + 1, : i + 1] @ slopes[: i + 1]
+            x, u = change[: len(v)], v + change[len(v) :]
+            configuration = _moved(q, x)
+        return configuration, u
+
+    def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
+        q = _moved(start, x)
+        return _both_rates(q, x, v, self.acceleration(q, v, drive, pushed)[1])
+
+
+def _moved(q: Floats, x: Floats) -> Floats:
+    out = np.empty(len(q))
+    compiled_call(_move, q, x, out)
+    return out
+
+
+def _both_rates(q: Floats, x: Floats, v: Floats, vd: Floats) -> Floats:
+    out = np.empty(2 * len(v))
+    compiled_call(_rates, q, x, v, vd, out[: len(v)], out[len(v) :])
+    return out
 
 
 class Stepper:
@@ -221,21 +322,13 @@ class Stepper:
         driven = robot.mechanism.motors is None if torque_driven is None else torque_driven
         self.torque_driven = driven
         self._motors = NO_MOTORS if driven else robot.actuation.motors
-        self._record = robot._record.copy()
-        self._work = np.zeros((15, robot.nq))
         self._q, self._qd = robot.neutral(), np.zeros(robot.nv)
         self._qdd, self._tau = np.zeros(robot.nv), np.zeros(robot.nv)
         self._drive = np.zeros(robot.n)
         self._steps_done = 0
         self.reset(q0, qd0)
-        self._record[1:, VS] = self._record[1:, FS] * self.h * self._mobility()
-
-    def _mobility(self) -> Floats:
-        """(n,) acceleration of each joint under a unit torque of its own."""
-        try:
-            return np.diag(np.linalg.inv(self.robot.mass_matrix(self.q)))[-self.robot.n :]
-        except np.linalg.LinAlgError:
-            raise SingularityError(f"{self.robot.name} cannot be simulated: its mass matrix is singular") from None
+        smooth = robot.with_continuous_friction(self.q, self.h)
+        self._engine = _Kernels(smooth, self._motors) if robot.compiled else _Public(smooth, self._motors)
 
     def reset(self, q0: Any = None, qd0: Any = None) -> None:
         """Start again at t = 0 from q0 (nq,) and qd0 (nv,): the neutral position, and rest, where not given."""
@@ -279,14 +372,11 @@ class Stepper:
         if np.shape(drive) != self._drive.shape:
             raise InputError(f"the drive has shape {np.shape(drive)}, expected {self._drive.shape}")
         self._drive[:] = drive
-        on_bodies = NO_WRENCHES if wrenches is None else self.robot._body_wrenches(wrenches, ())
+        pushed = self._engine.pushed(wrenches)
         if self.method in FIXED_STEP:
-            done = compiled_call(
-                _advance, self._record, self._motors, self._q, self._qd, self._qdd, self._tau, self._drive, on_bodies,
-                self.h, steps, FIXED_STEP[self.method], self._work,
-            )  # fmt: skip
+            done = self._engine.advance(self._state, self._drive, pushed, self.h, steps, self.method)
         else:
-            done = self._adaptive(steps, on_bodies)
+            done = self._adaptive(steps, pushed)
         self._steps_done += done
         self.t = self._steps_done * self.h
         if done < steps:
@@ -296,38 +386,31 @@ class Stepper:
         """The sentence for a motion that cannot go on after t."""
         return f"{self.robot.name}: the motion is not finite after t = {t:.6g} s; the state before it is kept"
 
-    def _adaptive(self, steps: int, on_bodies: Floats) -> int:
+    @property
+    def _state(self) -> State:
+        return self._q, self._qd, self._qdd, self._tau
+
+    def _adaptive(self, steps: int, pushed: Any) -> int:
         nv = self.robot.nv
         start = self._q.copy()
 
         def slope(_: float, state: Floats) -> Floats:
             state = np.ascontiguousarray(state)
-            out = np.empty(2 * nv)
-            compiled_call(
-                _slope, self._record, self._motors, start, state[:nv], state[nv:], self._drive, on_bodies, self._work,
-                out[:nv], out[nv:],
-            )  # fmt: skip
-            return out
+            return self._engine.slope(start, state[:nv], state[nv:], self._drive, pushed)
 
         with np.errstate(all="ignore"):
-            answer = solve_ivp(
-                slope, (0.0, steps * self.h), np.append(np.zeros(nv), self._qd), self.method, rtol=1e-10, atol=1e-12
-            )
+            try:
+                answer = solve_ivp(
+                    slope, (0.0, steps * self.h), np.append(np.zeros(nv), self._qd), self.method, rtol=1e-10, atol=1e-12
+                )
+            except SingularityError:
+                return 0
         end = np.ascontiguousarray(answer.y[:, -1])
         if not answer.success or not np.isfinite(end).all():
             return 0
-        compiled_call(_move, start, end[:nv], self._q)
-        self._qd[:] = end[nv:]
-        compiled_call(
-            _advance, self._record, self._motors, self._q, self._qd, self._qdd, self._tau, self._drive, on_bodies,
-            self.h, 0, FIXED_STEP["rk4"], self._work,
-        )  # fmt: skip
+        self._q[:], self._qd[:] = _moved(start, end[:nv]), end[nv:]
+        self._engine.advance(self._state, self._drive, pushed, self.h, 0, "rk4")
         return steps
-
-
-@entry
-def _move(q, x, out):
-    moved(q, x, out)
 
 
 @dataclass(frozen=True)
@@ -417,12 +500,12 @@ def _run_function(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q
 
 def _run_table(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q: Floats, rows: Floats) -> int:
     table = _table(stepper, drive)
-    if stepper.method in ADAPTIVE:
+    engine = stepper._engine
+    if stepper.method in ADAPTIVE or isinstance(engine, _Public):
         return _run_function(stepper, _reader(table), hold, wrenches, rows_q, rows)
-    on_bodies = NO_WRENCHES if wrenches is None else stepper.robot._body_wrenches(wrenches, ())
     return compiled_call(
-        _run, stepper._record, stepper._motors, stepper._q, stepper._qd, stepper._qdd, stepper._tau, table, hold,
-        on_bodies, stepper.h, FIXED_STEP[stepper.method], stepper._work, rows_q, rows,
+        _run, engine.record, engine.motors, *stepper._state, table, hold, engine.pushed(wrenches), stepper.h,
+        FIXED_STEP[stepper.method], engine.work, rows_q, rows,
     )  # fmt: skip
 
 
