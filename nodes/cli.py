@@ -25,6 +25,7 @@ The first command that needs it sets everything up inside this folder.
     state       show where the joints are
     stiffness   the tool's Cartesian stiffness, or its deflection under a load
   robots      list the robots that can be run
+  generate    write fast straight-line code of a robot's dynamics
   test        run the linter, the type checker and all tests
   bench       measure speed, side by side with other libraries
   setup       only make the environment that the other commands need
@@ -137,6 +138,19 @@ def _stiffness_options(parser: argparse.ArgumentParser) -> None:
     _namespace_option(parser)
 
 
+def _generate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("robot", help="name of a robot, or a file")
+    parser.add_argument(
+        "--model", choices=("inverse", "direct", "mass_matrix"), default="inverse", help="default: inverse"
+    )
+    parser.add_argument("--output", metavar="FILE", help="a file to write (default: the terminal, counts on stderr)")
+    parser.add_argument(
+        "--described",
+        action="store_true",
+        help="take the inertial parameters as described instead of grouping them to the fewest",
+    )
+
+
 def _setup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tier",
@@ -208,6 +222,12 @@ def _robots(args: argparse.Namespace) -> int:
         else:
             print(f"{row['name']:{width}}       -  cannot be loaded: {str(row['error']).splitlines()[0]}")
     return 0
+
+
+def _generate(args: argparse.Namespace) -> int:
+    from nodes import generate
+
+    return generate.run(args)
 
 
 def _test(args: argparse.Namespace) -> int:
@@ -284,6 +304,13 @@ COMMANDS = {
         _json_option,
         _robots,
         ("./dyn robots", "./dyn robots --json"),
+    ),
+    "generate": Command(
+        "Write straight-line Python of one robot's dynamics, and count its operations.",
+        "generate",
+        _generate_options,
+        _generate,
+        ("./dyn generate puma560 --output puma560_inverse.py", "./dyn generate puma560 --model direct"),
     ),
     "test": Command(
         "Run ruff, mypy and pytest; arguments go to pytest.",

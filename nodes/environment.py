@@ -36,16 +36,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 TIERS: dict[str, tuple[str, ...]] = {
     "core": ("core",),
+    "generate": ("core", "generate"),
     "ros": ("core", "ros"),
     "test": ("core", "ros", "test"),
     "bench": ("core", "ros", "bench"),
 }
-"""Which requirement files each tier installs; every tier but `core` also has the interfaces."""
+"""Which requirement files each tier installs; every tier with ROS 2 also has the interfaces."""
 
 MODULES: dict[str, dict[str, str]] = {
     "core": {"numpy": "numpy", "scipy": "scipy", "numba": "numba", "yaml": "pyyaml"},
+    "generate": {"casadi": "casadi"},
     "ros": {},
     "test": {
+        "casadi": "casadi",
         "pytest": "pytest",
         "hypothesis": "hypothesis",
         "ruff": "ruff",
@@ -53,7 +56,7 @@ MODULES: dict[str, dict[str, str]] = {
         "pinocchio": "pin",
         "setuptools": "setuptools",
     },
-    "bench": {"pinocchio": "pin", "mujoco": "mujoco"},
+    "bench": {"casadi": "casadi", "pinocchio": "pin", "mujoco": "mujoco"},
 }
 """Beside a sourced ROS 2: the modules wanted of each requirement file, and the packages that bring them."""
 
@@ -196,7 +199,7 @@ class Environment:
 
     def _steps(self, tier: str) -> list[str]:
         steps = list(TIERS[tier])
-        if tier != "core":
+        if "ros" in TIERS[tier]:
             steps.append("interfaces")
         return steps
 
