@@ -51,18 +51,26 @@ def compare(
     answers: tuple[object, object],
 ) -> Comparison:
     """Check that both sides give the same answer, then time them in turn."""
-    found, expected = (np.asarray(answer, float) for answer in answers)
-    difference = np.abs(found - expected).max() / max(np.abs(expected).max(), 1.0)
-    if not difference < TOLERANCE:
-        raise DifferentAnswers(f"{work}: the answers differ by {difference:.3g} relative to {peer}")
-    counts = [_calls_per_round(side) for side in (ours, theirs)]
-    times = np.array(
-        [[_timed(side, count) for side, count in zip((ours, theirs), counts, strict=True)] for _ in range(ROUNDS)]
-    )
+    require_same(work, peer, answers)
+    times = alternate(ours, theirs)
     ratios = times[:, 0] / times[:, 1]
     low, ratio, high = np.percentile(ratios, [10, 50, 90])
     mine, other = np.median(times, axis=0)
     return Comparison(work, peer, float(mine), float(other), float(ratio), float(low), float(high), goal)
+
+
+def require_same(work: str, peer: str, answers: tuple[object, object]) -> None:
+    """DifferentAnswers where the two sides do not compute the same thing."""
+    found, expected = (np.asarray(answer, float) for answer in answers)
+    difference = np.abs(found - expected).max() / max(np.abs(expected).max(), 1.0)
+    if not difference < TOLERANCE:
+        raise DifferentAnswers(f"{work}: the answers differ by {difference:.3g} relative to {peer}")
+
+
+def alternate(*sides: Callable[[], object]) -> np.ndarray:
+    """Seconds per call (rounds, sides), the sides in turn within each round."""
+    counts = [_calls_per_round(side) for side in sides]
+    return np.array([[_timed(side, count) for side, count in zip(sides, counts, strict=True)] for _ in range(ROUNDS)])
 
 
 def _calls_per_round(call: Callable[[], object]) -> int:
