@@ -342,7 +342,9 @@ class Robot:
 
     def _fixed_base(self, what: str) -> None:
         if self.mechanism.base is not None:
-            raise InputError(f"{self.name} has a floating base: {what} is computed for robots with a fixed one")
+            raise InputError(f"{self.name} has a floating base: {what} can be had of robots with a fixed one only")
+        if self.n != self.mechanism.n:
+            raise InputError(f"{self.name} has joints that follow others: {what} can be had of independent joints only")
 
     def _check(self, status: int) -> None:
         if status == SINGULAR:

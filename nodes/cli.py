@@ -25,6 +25,8 @@ The first command that needs it sets everything up inside this folder.
     state       show where the joints are
     stiffness   the tool's Cartesian stiffness, or its deflection under a load
   robots      list the robots that can be run
+  excite      plan a motion that shows a robot's masses, inertias and friction
+  identify    fit a robot's parameters to the log of a motion
   generate    write fast straight-line code of a robot's dynamics
   test        run the linter, the type checker and all tests
   bench       measure speed, side by side with other libraries
@@ -151,6 +153,33 @@ def _generate_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _whole(text: str) -> int:
+    value = _positive(text)
+    if value != int(value):
+        raise argparse.ArgumentTypeError(f"'{text.strip()}' is not a whole number")
+    return int(value)
+
+
+def _excite_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("robot", help="name of a robot, or a file")
+    parser.add_argument("--output", metavar="CSV", help="default: <robot>_excitation.csv")
+    parser.add_argument("--duration", type=_positive, default=10.0, metavar="S", help="one period (default: 10)")
+    parser.add_argument("--harmonics", type=_whole, default=5, metavar="N", help="default: 5")
+    parser.add_argument("--rate", type=_positive, default=100.0, metavar="HZ", help="samples (default: 100)")
+    parser.add_argument("--evaluations", type=_whole, default=300, metavar="N", help="motions tried (default: 300)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another motion (default: 0)")
+    parser.add_argument("--torques", action="store_true", help="add the model's torques, to rehearse `identify`")
+    _json_option(parser)
+
+
+def _identify_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("robot", help="name of a robot, or a YAML file: where the fit starts")
+    parser.add_argument("log", metavar="CSV", help="columns t, q_<joint>, tau_<joint> or v_<joint>, ...")
+    parser.add_argument("--output", metavar="YAML", help="the new robot (default: <robot>_identified.yaml)")
+    parser.add_argument("--cutoff", type=_positive, metavar="HZ", help="of the low-pass filter (default: chosen)")
+    _json_option(parser)
+
+
 def _setup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tier",
@@ -222,6 +251,18 @@ def _robots(args: argparse.Namespace) -> int:
         else:
             print(f"{row['name']:{width}}       -  cannot be loaded: {str(row['error']).splitlines()[0]}")
     return 0
+
+
+def _excite(args: argparse.Namespace) -> int:
+    from nodes import identify
+
+    return identify.run_excite(args)
+
+
+def _identify(args: argparse.Namespace) -> int:
+    from nodes import identify
+
+    return identify.run(args)
 
 
 def _generate(args: argparse.Namespace) -> int:
@@ -304,6 +345,20 @@ COMMANDS = {
         _json_option,
         _robots,
         ("./dyn robots", "./dyn robots --json"),
+    ),
+    "excite": Command(
+        "Plan a motion, within the joints' limits, that shows a robot's parameters well.",
+        "core",
+        _excite_options,
+        _excite,
+        ("./dyn excite puma560 --output motion.csv", "./dyn excite planar_2r --duration 8 --torques"),
+    ),
+    "identify": Command(
+        "Fit a robot's parameters to the log of a motion: a report, and a new robot YAML.",
+        "core",
+        _identify_options,
+        _identify,
+        ("./dyn identify puma560 log.csv --output fitted.yaml", "./dyn identify arm.yaml log.csv --cutoff 5 --json"),
     ),
     "generate": Command(
         "Write straight-line Python of one robot's dynamics, and count its operations.",

@@ -1,0 +1,227 @@
+"""A robot YAML with other inertial parameters, rotor inertias and friction, and all else as it was (but comments).
+
+What the numbers of a link mean in its body's frame depends on the file's notations and on links welded to it. Instead
+of knowing the notations, this module asks the reader: a body's parameters are an affine function of its link's numbers,
+
+    body = fixed + transport(R, p) link
+
+and reading the file with a few chosen numbers in it gives `fixed`, R and p.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ..errors import DescriptionError
+from ..mechanism import Floats, Mechanism
+from ..spatial import skew
+from .document import Document
+from .robot_file import ABOUT_COM, KHALIL, PRODUCTS, load_mechanism
+
+TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # where PRODUCTS stand
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Inertial parameters of a body or link in some frame, J about its origin."""
+
+    M: float
+    MS: Floats
+    J: Floats
+
+    def moved(self, R: Floats, p: Floats) -> Numbers:
+        """The same body seen from the frame in which this one stands at (R, p)."""
+        MS = R @ self.MS
+        P, S = skew(p), skew(MS)
+        return Numbers(self.M, MS + self.M * p, R @ self.J @ R.T - P @ S - S @ P - self.M * P @ P)
+
+    def __sub__(self, other: Numbers) -> Numbers:
+        return Numbers(self.M - other.M, self.MS - other.MS, self.J - other.J)
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Rotor inertia and friction at a joint."""
+
+    Ia: float
+    Fv: float
+    Fs: float
+
+
+class RobotText:
+    """A robot YAML whose numbers can be exchanged."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.mechanism = load_mechanism(path)
+        self._root = Document(path).node
+        unit = Numbers(1.0, np.zeros(3), np.eye(3))
+        n = self.mechanism.n
+        zero, double, *along = (
+            self._probe(numbers)
+            for numbers in (unit, Numbers(2.0, np.zeros(3), np.eye(3)), *(_at(axis) for axis in np.eye(3)))
+        )
+        self.p = double.MS - zero.MS
+        """(n, 3) origin of the frame of each link's numbers, in the body's frame."""
+        self.R = np.stack([probe.MS - zero.MS for probe in along], axis=2)
+        """(n, 3, 3) its axes."""
+        self.fixed = [
+            Numbers(float(zero.M[j]), zero.MS[j], zero.J[j]) - unit.moved(self.R[j], self.p[j]) for j in range(n)
+        ]
+        """What links welded to it give to each body."""
+
+    def _probe(self, numbers: Numbers) -> Mechanism:
+        drives = [Drive(1.0, 0.0, 0.0)] * self.mechanism.n
+        return _loaded(self._edited([numbers] * self.mechanism.n, drives), self.path)
+
+    def fixed_parameters(self) -> Floats:
+        """(n, 10) `fixed` as [XX XY XZ YY YZ ZZ MX MY MZ M]."""
+        rows, columns = np.triu_indices(3)
+        return np.array([[*f.J[rows, columns], *f.MS, f.M] for f in self.fixed])
+
+    def with_mechanism(self, wanted: Mechanism, heading: Sequence[str] = ()) -> str:
+        """The file's text with M, MS, J, Ia, Fv and Fs of another mechanism, checked by reading it."""
+        links = []
+        for j in range(wanted.n):
+            own = Numbers(float(wanted.M[j]), wanted.MS[j], wanted.J[j]) - self.fixed[j]
+            links.append(own.moved(self.R[j].T, -self.R[j].T @ self.p[j]))
+        drives = [Drive(*map(float, values)) for values in zip(wanted.Ia, wanted.Fv, wanted.Fs, strict=True)]
+        text = "".join(f"# {line}\n" for line in heading) + self._edited(links, drives)
+        found = _loaded(text, self.path)
+        for name in ("M", "MS", "J", "Ia", "Fv", "Fs"):
+            value = getattr(wanted, name)
+            if not np.allclose(getattr(found, name), value, rtol=1e-9, atol=1e-12 * max(1.0, np.abs(value).max())):
+                raise DescriptionError(f"{self.path}: its notation of {name} cannot be rewritten")
+        return text
+
+    def _edited(self, links: Sequence[Numbers], drives: Sequence[Drive]) -> str:
+        root = _copy(self._root)
+        body = {name: j for j, name in enumerate(self.mechanism.joint_names)}
+        for joint in _get(root, "joints").value:
+            name = _get(joint, "name").value
+            if name in body:
+                _write_link(joint, links[body[name]])
+                _write_drive(joint, drives[body[name]])
+        return str(yaml.serialize(root, Dumper=yaml.SafeDumper, allow_unicode=True, width=110))
+
+
+def _at(com: Floats) -> Numbers:
+    """Mass 1 and unit inertia about a centre of mass."""
+    return Numbers(1.0, np.zeros(3), np.eye(3)).moved(np.eye(3), com)
+
+
+def _loaded(text: str, path: Path) -> Mechanism:
+    """The mechanism of a text; errors name the file that it was made from."""
+    handle, name = tempfile.mkstemp(suffix=".yaml")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        return load_mechanism(Path(name))
+    except DescriptionError as error:
+        raise DescriptionError(f"{path}: cannot be rewritten ({str(error).replace(name, 'line')})") from error
+    finally:
+        os.unlink(name)
+
+
+def _write_link(joint: yaml.MappingNode, link: Numbers) -> None:
+    node = _get(joint, "link")
+    if node is None:
+        node = yaml.MappingNode("tag:yaml.org,2002:map", [], flow_style=False)
+        _set(joint, "link", node)
+    khalil = any(_get(node, key) is not None for key in KHALIL)
+    com = link.MS / link.M
+    about_com = link.J - link.M * (com @ com * np.eye(3) - np.outer(com, com))
+    values = (link.MS, link.J) if khalil else (com, about_com)
+    mass_key, moment_key, inertia_key = KHALIL if khalil else ABOUT_COM
+    _set(node, mass_key, _number(link.M))
+    _set(node, moment_key, _list(_tidy(values[0])))
+    tensor = _tidy(values[1])
+    _set(node, inertia_key, _group({key: _number(tensor[at]) for key, at in zip(PRODUCTS, TENSOR, strict=True)}))
+
+
+def _write_drive(joint: yaml.MappingNode, drive: Drive) -> None:
+    motor = _get(joint, "motor")
+    gear = 1.0 if motor is None else float(_get(motor, "gear_ratio").value)
+    if motor is not None and _get(motor, "rotor_inertia") is not None:
+        _set(motor, "rotor_inertia", _number(drive.Ia / gear**2))
+    else:
+        _set(joint, "Ia" if _get(joint, "Ia") is not None else "rotor_inertia", _number(drive.Ia))
+    _write_friction(joint, motor, drive.Fv, gear**2, "viscous", "Fv")
+    _write_friction(joint, motor, drive.Fs, abs(gear), "coulomb", "Fs")
+
+
+def _write_friction(
+    joint: yaml.MappingNode, motor: yaml.MappingNode | None, total: float, gear: float, word: str, symbol: str
+) -> None:
+    """Friction where the file has it; where motor and joint both have some, the joint's part changes."""
+    friction = _get(joint, "friction")
+    at_joint = _get(joint, symbol) is not None or (friction is not None and _get(friction, word) is not None)
+    share = 0.0
+    if motor is not None and _get(motor, word) is not None:
+        share = gear * float(_get(motor, word).value)
+        if not at_joint or share > total:
+            _set(motor, word, _number(total / gear))
+            share = total
+        if not at_joint:
+            return
+    rest = _number(total - share)
+    if _get(joint, symbol) is not None:
+        _set(joint, symbol, rest)
+    elif friction is not None:
+        _set(friction, word, rest)
+    else:
+        _set(joint, "friction", _group({word: rest}))
+
+
+# YAML nodes
+
+
+def _copy(node: yaml.Node) -> yaml.Node:
+    """A copy in which anchors and aliases have become nodes of their own."""
+    if isinstance(node, yaml.ScalarNode):
+        return yaml.ScalarNode(node.tag, node.value, style=node.style)
+    if isinstance(node, yaml.SequenceNode):
+        return yaml.SequenceNode(node.tag, [_copy(child) for child in node.value], flow_style=node.flow_style)
+    pairs = [(_copy(key), _copy(value)) for key, value in node.value]
+    return yaml.MappingNode(node.tag, pairs, flow_style=node.flow_style)
+
+
+def _get(node: yaml.MappingNode, key: str) -> Any:
+    return next((value for name, value in node.value if name.value == key), None)
+
+
+def _set(node: yaml.MappingNode, key: str, value: yaml.Node) -> None:
+    for k, (name, _) in enumerate(node.value):
+        if name.value == key:
+            node.value[k] = (name, value)
+            return
+    node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", key), value))
+
+
+def _number(x: float) -> yaml.ScalarNode:
+    """A number as every YAML reader takes it: with a point before an exponent."""
+    mantissa, e, exponent = f"{x:.12g}".partition("e")
+    text = f"{mantissa}{'' if '.' in mantissa else '.0'}{e}{exponent}"
+    return yaml.ScalarNode("tag:yaml.org,2002:float", text)
+
+
+def _tidy(values: Floats) -> Floats:
+    """Without what is only rounding beside the largest entry."""
+    return np.where(np.abs(values) < 1e-13 * np.abs(values).max(), 0.0, values)
+
+
+def _list(values: Floats) -> yaml.SequenceNode:
+    return yaml.SequenceNode("tag:yaml.org,2002:seq", [_number(x) for x in values], flow_style=True)
+
+
+def _group(entries: dict[str, yaml.ScalarNode]) -> yaml.MappingNode:
+    pairs = [(yaml.ScalarNode("tag:yaml.org,2002:str", key), value) for key, value in entries.items()]
+    return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=True)
