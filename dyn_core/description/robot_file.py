@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..mechanism import BASE, PRISMATIC, REVOLUTE, FloatingBase, Floats, Frame, Mechanism, Motors, Springs
+from ..mechanism import BASE, PRISMATIC, REVOLUTE, FloatingBase, Floats, Frame, Mechanism, Mimic, Motors, Springs
 from .document import Document, Section, describe
 from .notation import NOTATIONS, Placement, origin
 from .pose import inertia_about_origin
@@ -18,10 +18,10 @@ from .pose import inertia_about_origin
 ROBOT_KEYS = ("name", "description", "sources", "gravity", "base", "tool", "joints")
 JOINT_KEYS = (
     "name", "type", "parent", *NOTATIONS, "axis", "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness",
-    "spring", "active", "link", "motor",
+    "spring", "mimic", "active", "link", "motor",
 )  # fmt: skip
 MOTION_KEYS = (
-    "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness", "spring", "active", "motor",
+    "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness", "spring", "mimic", "active", "motor",
 )  # not for fixed joints  # fmt: skip
 ABOUT_COM = ("mass", "com", "inertia")
 KHALIL = ("M", "MS", "J")  # the same about the frame's origin
@@ -88,6 +88,9 @@ class _Joint:
     stiffness: float = math.inf
     spring: float = 0.0
     rest: float = 0.0
+    leader: str = ""
+    multiplier: float = 1.0
+    offset: float = 0.0
     limits: tuple[float, float] = (-math.inf, math.inf)
     velocity: float = math.inf
     effort: float = math.inf
@@ -124,6 +127,7 @@ def load_mechanism(path: Path) -> Mechanism:
     _check_names(joints, bases)
     _check_parents(joints, bases)
     _check_motors(joints)
+    _check_leaders(joints)
     tool_link, tool_pose = _read_tool(root, joints, bases)
     document.finish()
 
@@ -265,6 +269,8 @@ def _read_motion(section: Section, joint: _Joint) -> None:
         _read_spring(section, joint)
     stiffness = joint.spring if joint.spring > 0.0 else math.inf
     joint.stiffness = section.number("stiffness", unit="N m/rad or N/m", above=0.0, default=stiffness)
+    if "mimic" in section:
+        _read_mimic(section, joint)
     joint.active = section.boolean("active", "spring" not in section)
     friction = section.section("friction", ("viscous", "coulomb"))
     joint.Ia = _either(section, "Ia", section, "rotor_inertia", "kg m^2 or kg")
@@ -296,6 +302,20 @@ def _read_spring(section: Section, joint: _Joint) -> None:
     if "motor" in section:
         allowed = "a joint of its own for the motor, which carries the elastic joint"
         section.problem("motor", "given for a joint with a spring", allowed)
+
+
+def _read_mimic(section: Section, joint: _Joint) -> None:
+    """A joint that follows another: q = multiplier q_leader + offset."""
+    mimic = section.section("mimic", ("joint", "multiplier", "offset"))
+    joint.leader = mimic.name("joint")
+    joint.multiplier = mimic.number("multiplier", default=1.0)
+    if joint.kind == "revolute":
+        joint.offset = mimic.angle("offset", default=0.0)
+    else:
+        joint.offset = mimic.number("offset", unit="m", default=0.0)
+    for key in ("motor", "spring"):
+        if key in section:
+            section.problem(key, "given for a joint that follows another", "none: its leader moves it")
 
 
 def _read_motor(section: Section, joint: _Joint) -> None:
@@ -377,7 +397,7 @@ def _check_parents(joints: list[_Joint], bases: tuple[str, ...]) -> None:
 
 def _check_motors(joints: list[_Joint]) -> None:
     """Either every active joint has a motor, or none has; a passive joint has none."""
-    active = [joint for joint in joints if joint.kind != "fixed" and joint.active]
+    active = [joint for joint in joints if joint.kind != "fixed" and joint.active and not joint.leader]
     some = any("motor" in joint.section for joint in active)
     for joint in joints:
         has_motor = "motor" in joint.section
@@ -386,6 +406,15 @@ def _check_motors(joints: list[_Joint]) -> None:
         elif joint in active and some and not has_motor:
             allowed = "a motor for every active joint, or for none, or active: false"
             joint.section.problem("motor", f"missing for joint '{joint.name}'", allowed)
+
+
+def _check_leaders(joints: list[_Joint]) -> None:
+    """A joint that follows another follows one that moves and that follows none."""
+    free = [joint.name for joint in joints if joint.kind != "fixed" and "mimic" not in joint.section]
+    for joint in joints:
+        if joint.leader and joint.leader not in free:
+            mimic = joint.section.section("mimic", ("joint", "multiplier", "offset"))
+            mimic.problem("joint", f"no independent joint is called '{joint.leader}'", ", ".join(free))
 
 
 def _read_tool(root: Section, joints: list[_Joint], bases: tuple[str, ...]) -> tuple[str, Floats]:
@@ -488,6 +517,7 @@ def _assemble(
         frames=tuple(frames),
         motors=_motors(moving),
         base=base,
+        mimic=_mimic(moving),
         springs=Springs(of_joints("spring"), of_joints("rest")) if any(joint.spring for joint in moving) else None,
     )
 
@@ -501,6 +531,18 @@ def standard_parameters(body: Inertial, T: Floats) -> tuple[float, Floats, Float
 
 def _frame(name: str, body: int, T: Floats) -> Frame:
     return Frame(name, body, T[:3, :3].copy(), T[:3, 3].copy())
+
+
+def _mimic(moving: list[_Joint]) -> Mimic | None:
+    """Who follows whom; None where all joints are independent."""
+    if not any(joint.leader for joint in moving):
+        return None
+    index = {joint.name: j for j, joint in enumerate(moving)}
+    return Mimic(
+        leader=np.array([index[joint.leader or joint.name] for joint in moving], dtype=np.int64),
+        multiplier=np.array([joint.multiplier for joint in moving]),
+        offset=np.array([joint.offset for joint in moving]),
+    )
 
 
 def _motors(moving: list[_Joint]) -> Motors | None:

@@ -88,8 +88,6 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
         lines += ["    link:", *(f"      {key}: {value}" for key, value in link.items())]
     names = set(m.joint_names)
     for extra in m.frames[m.n : -1]:
-        if m.base is not None and extra.name == m.base.name:
-            continue
         before = pose() if extra.body == BASE else notated[extra.body]
         name = _unused(f"{extra.name}_fixed", names)
         there = _inverse(before) @ _pose(extra)
@@ -238,8 +236,11 @@ def _motion(m: Mechanism, j: int, notation: str) -> dict[str, str]:
         out["stiffness"] = _number(m.stiffness[j])
     if m.springs is not None and spring > 0.0:
         rest = {"rest": angle(m.springs.rest[j])} if m.springs.rest[j] else {}
-        out["spring"] = _flow({"stiffness": spring} | rest)
-    elif not m.active[j]:
+        out["spring"] = _flow({"stiffness": _number(spring)} | rest)
+    if m.mimic is not None and m.mimic.leader[j] != j:
+        follow = {"joint": m.joint_names[m.mimic.leader[j]], "multiplier": _number(m.mimic.multiplier[j])}
+        out["mimic"] = _flow(follow | ({"offset": angle(m.mimic.offset[j])} if m.mimic.offset[j] else {}))
+    if not (m.active[j] or m.elastic[j]):
         out["active"] = "false"
     return out
 
@@ -327,6 +328,7 @@ def _check(m: Mechanism) -> None:
 
 def _renamed(m: Mechanism, notes: list[str]) -> Mechanism:
     """The mechanism with names that the YAML can have; a note says which are new."""
+
     def rename(old: str, taken: set[str], what: str) -> str:
         new = re.sub(r"[^A-Za-z0-9_]", "_", old)[:90]
         new = new if NAME.fullmatch(new) else f"n{new}"
@@ -340,26 +342,24 @@ def _renamed(m: Mechanism, notes: list[str]) -> Mechanism:
     joint_names = tuple(rename(joint, joints, "joint") for joint in m.joint_names)
     links = {"tool", "base"}
     base = m.base
-    old_base = "" if base is None else base.name
     if base is not None and base.name != "base":
         base = dataclasses.replace(base, name=rename(base.name, links, "base"))
-    new_base = "" if base is None else base.name
+    others = m.frames[:-1] if m.frames[-1].name == "tool" else m.frames
     frames = [
-        dataclasses.replace(frame, name=new_base if frame.name == old_base else rename(frame.name, links, "frame"))
-        for frame in m.frames[:-1]
-        if not _is_base(m, frame.name)
+        dataclasses.replace(frame, name=rename(frame.name, links, "frame"))
+        for frame in others
+        if not is_base_frame(m, frame)
     ]
-    frames.append(dataclasses.replace(m.frames[-1], name="tool"))
     bodies = tuple(frame.name for frame in frames[: m.n])
+    frames.append(dataclasses.replace(m.frame("tool"), name="tool"))
     return dataclasses.replace(
         m, name=name, joint_names=joint_names, body_names=bodies, frames=tuple(frames), base=base
     )
 
 
-def _is_base(m: Mechanism, name: str) -> bool:
-    """Whether a frame of that name is the base's own frame, which the YAML has without saying."""
-    frame = m.frame(name)
-    own = name == "base" or (m.base is not None and name == m.base.name)
+def is_base_frame(m: Mechanism, frame: Frame) -> bool:
+    """Whether a frame is the base's own, which the YAML has without saying."""
+    own = frame.name == "base" or (m.base is not None and frame.name == m.base.name)
     return own and frame.body == BASE and bool(np.array_equal(_pose(frame), pose()))
 
 

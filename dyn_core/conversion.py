@@ -1,0 +1,168 @@
+"""One description into another: the same robot by another notation, checked before anything is written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from .description import load_mechanism, robot_files
+from .description.robot_file import sources
+from .description.urdf import beyond_urdf
+from .description.urdf_extension import extended_urdf, with_extras
+from .description.writer import WRITERS, is_base_frame, write_yaml
+from .errors import DescriptionError, InputError, UnknownRobotError
+from .mechanism import Floats, Mechanism
+from .robot import Robot, robot_of
+
+NOTATIONS = (*WRITERS, "urdf")
+TOLERANCE = 1e-9
+"""Of forces (relative) and poses (m, 1) that two descriptions of one robot may differ by."""
+STATES = 5
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A robot in another notation."""
+
+    text: str
+    notes: list[str]
+    """What there is to say about it, one sentence each."""
+
+
+def convert(source: str | Path, target: Path, notation: str, floating: bool = False, force: bool = False) -> Conversion:
+    """Write the robot `source` (a name, a YAML or URDF file) to `target` in a notation, whole or not at all.
+
+    The text is read back and must be the same robot: joints, limits, motors, forces, and the places of all frames.
+    floating: the base of a URDF moves freely. force: the target may exist.
+    """
+    if notation not in NOTATIONS:
+        raise InputError(f"no notation '{notation}'; there are {', '.join(NOTATIONS)}")
+    target = Path(target)
+    if target.exists() and not force:
+        raise InputError(f"{target} exists already; --force writes over it")
+    path = _file(source)
+    mechanism = read(path, floating)
+    if notation == "urdf":
+        unseen = beyond_urdf(mechanism)
+        text = extended_urdf(mechanism)
+        notes = [f"URDF has no place for {', '.join(unseen)}; the element <dyn_robot> keeps them"] if unseen else []
+    else:
+        text, notes = write_yaml(mechanism, notation, [] if _is_urdf(path) else sources(path))
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+            draft = Path(folder) / (target.stem + (".urdf" if notation == "urdf" else ".yaml"))
+            draft.write_text(text, encoding="utf-8")
+            try:
+                difference = differences(mechanism, read(draft))
+            except DescriptionError as error:
+                what = str(error).removeprefix(f"{draft}:")
+                raise DescriptionError(f"{source} cannot be written by {notation}, at line {what}") from error
+            if difference:
+                raise DescriptionError(f"{source} cannot be written by {notation} without a change: {difference}")
+            os.replace(draft, target)
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error.strerror or error})") from error
+    return Conversion(text, notes)
+
+
+def read(path: Path, floating: bool = False) -> Mechanism:
+    """The mechanism of a YAML or URDF file."""
+    if _is_urdf(path):
+        from .description.urdf_reader import read_urdf
+
+        return with_extras(read_urdf(path, floating), path)
+    if floating:
+        raise InputError(
+            f"{path} is a robot YAML, which says itself whether its base floats: `base: {{type: floating}}`"
+        )
+    return load_mechanism(path)
+
+
+def differences(a: Mechanism, b: Mechanism) -> str:
+    """In what two descriptions are not the same robot, in words; empty where they are.
+
+    Names of links and joints may differ, where one of them cannot have them, but not their order.
+    """
+    if difference := _part(a, b, "mimic"):
+        return difference
+    a, b = _comparable(a), _comparable(b)
+    if (a.n, len(a.frames)) != (b.n, len(b.frames)):
+        return f"{a.n} joints and {len(a.frames)} frames became {b.n} and {len(b.frames)}"
+    for what in ("parent", "joint_type", "Ia", "Fv", "Fs", "stiffness", "gravity"):
+        if not np.allclose(getattr(a, what), getattr(b, what), rtol=1e-12, atol=0.0):
+            return f"{what} differs"
+    for what in ("position_limits", "velocity_limits", "effort_limits"):
+        if not np.allclose(getattr(a, what), getattr(b, what), rtol=1e-12, atol=1e-15):
+            return f"{what.replace('_', ' ')} differ"
+    if not (np.array_equal(a.elastic, b.elastic) and np.array_equal(a.active & ~a.elastic, b.active & ~b.elastic)):
+        return "other joints are driven"
+    for part in ("motors", "springs", "base"):
+        if difference := _part(a, b, part):
+            return difference
+    return _behaviour(robot_of(a), robot_of(b))
+
+
+def _comparable(m: Mechanism) -> Mechanism:
+    """All joints independent, without the base's own frame, which need not be described, and with the tool's last."""
+    frames = [frame for frame in m.frames if not is_base_frame(m, frame)]
+    if frames[-1].name != "tool":
+        frames.append(m.frame("tool"))
+    return replace(m, frames=tuple(frames), mimic=None)
+
+
+def _part(a: Mechanism, b: Mechanism, part: str) -> str:
+    """Compares the numbers of motors, springs, base or mimic."""
+    one, other = getattr(a, part), getattr(b, part)
+    if (one is None) != (other is None):
+        return f"{part}: {'lost' if other is None else 'new'}"
+    for field in () if one is None else fields(one):
+        x, y = getattr(one, field.name), getattr(other, field.name)
+        if field.name == "name":
+            continue
+        scale = float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
+        if not np.allclose(x, y, rtol=1e-9, atol=1e-12 * scale, equal_nan=True):
+            return f"{field.name} of {part} differs"
+    return ""
+
+
+def _behaviour(a: Robot, b: Robot) -> str:
+    """Compares forces and poses in a few states."""
+    rng = np.random.default_rng(0)
+    q, (qd, qdd) = np.tile(a.neutral(), (STATES, 1)), rng.normal(size=(2, STATES, a.nv))
+    q[:, a.nq - a.n :] += rng.normal(size=(STATES, a.n))
+    if a.nq != a.n:
+        q[:, :7] = rng.normal(size=(STATES, 7))
+        q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+    error = _relative(a.inverse_dynamics(q, qd, qdd), b.inverse_dynamics(q, qd, qdd))
+    if error > TOLERANCE:
+        return f"forces differ by {error:.2g} of the largest"
+    error = _relative(a.link_poses(q), b.link_poses(q))
+    return f"frames differ by {error:.2g}" if error > TOLERANCE else ""
+
+
+def _relative(x: Floats, y: Floats) -> float:
+    return float(np.abs(x - y).max() / max(1.0, np.abs(x).max()))
+
+
+def _file(source: str | Path) -> Path:
+    files = robot_files()
+    if str(source) in files:
+        return files[str(source)]
+    if not Path(source).is_file():
+        raise UnknownRobotError(f"no robot '{source}': it is neither a file nor one of {', '.join(files)}")
+    return Path(source)
+
+
+def _is_urdf(path: Path) -> bool:
+    """URDF by its ending, or XML by its first character."""
+    if path.suffix in (".urdf", ".xml"):
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(200).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    except OSError as error:
+        raise DescriptionError(f"{path}: cannot be read ({error.strerror or error})") from error
