@@ -112,8 +112,8 @@ def test_a_second_robot_of_the_same_name_is_refused(up: subprocess.Popen[str]) -
 
 def test_the_clients_find_a_running_robot(up: subprocess.Popen[str]) -> None:
     def client(function: str, **arguments: object) -> subprocess.CompletedProcess[str]:
-        code = f"import argparse, sys\nfrom nodes import clients\nsys.exit(clients.{function}(argparse.Namespace(**{arguments!r})))"
-        command = [sys.executable, "-c", code]
+        call = f"clients.{function}(argparse.Namespace(**{arguments!r}))"
+        command = [sys.executable, "-c", f"import argparse, sys\nfrom nodes import clients\nsys.exit({call})"]
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
 
     moved = client("move", positions=[0.4, -20.0], degrees=False, duration=None, wait=True, namespace="")
