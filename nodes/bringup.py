@@ -49,7 +49,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("bandwidth", 100.0, "Bandwidth of the controller's error dynamics (rad/s)."),
     Argument("mode", "computed_torque", "Control law: computed_torque or feed_forward."),
     Argument("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),
-    Argument("realtime_priority", 50, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
+    Argument("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
     Argument("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
     Argument("log_level", "info", "Least severity that the nodes print: debug, info, warn, error."),
 )

@@ -28,7 +28,8 @@ CONTROLLER = "computed_torque_controller"
 SIMULATION = "simulated_robot"
 NOT_RUNNING = "no robot is running here; start one with ./dyn up"
 
-RECORD = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=4000, reliability=ReliabilityPolicy.BEST_EFFORT)
+DEPTH = 8000
+"""Messages that a recorder's queue holds: 8 s of a loop at 1 kHz."""
 
 
 class ClientError(DynError):
@@ -41,11 +42,14 @@ class Recorder:
     Use it as a context manager, or call ``close``: while it is open every message is delivered to it.
     """
 
-    def __init__(self, node: Any, message_type: type, topic: str) -> None:
+    def __init__(self, node: Any, message_type: type, topic: str, depth: int = DEPTH) -> None:
         self.messages: list[Any] = []
         self._node = node
+        quality = QoSProfile(
+            history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT
+        )
         self._subscription = node.create_subscription(
-            message_type, topic, lambda _: None, RECORD, callback_group=WithheldGroup()
+            message_type, topic, lambda _: None, quality, callback_group=WithheldGroup()
         )
 
     def drain(self) -> None:
@@ -182,13 +186,13 @@ class RobotClient:
     def joint_state(self, timeout: float = 5.0) -> JointState:
         """The newest joint state."""
         if self._joint_states is None:
-            self._joint_states = self.record(JointState, "joint_states")
+            self._joint_states = Recorder(self.node, JointState, "joint_states", depth=1)
         return self._newest(self._joint_states, "joint state", timeout)
 
     def controller_state(self, timeout: float = 5.0) -> JointTrajectory:
         """The newest ~/state of the controller: point 0 desired, point 1 measured, at the same instant."""
         if self._controller_state is None:
-            self._controller_state = self.record(JointTrajectory, f"{CONTROLLER}/state")
+            self._controller_state = Recorder(self.node, JointTrajectory, f"{CONTROLLER}/state", depth=1)
         return self._newest(self._controller_state, "state of the controller", timeout)
 
     def diagnostics(self, node: str, timeout: float = 3.0, new: bool = True) -> dict[str, str]:

@@ -54,8 +54,8 @@ class ParameterSpec:
 ROBOT = ParameterSpec("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file.")
 REALTIME_PRIORITY = ParameterSpec(
     "realtime_priority",
-    50,
-    "SCHED_FIFO priority of the loop's thread; 0 keeps the ordinary scheduler. "
+    0,
+    "SCHED_FIFO priority of the loop's thread and of the DDS threads (one above); 0 keeps the ordinary scheduler. "
     "Where the system does not permit it, /diagnostics says so and the node goes on without.",
     0,
     90,
