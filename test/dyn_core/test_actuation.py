@@ -126,3 +126,17 @@ def test_puma_holds_itself_up_within_its_limits():
         volts = robot.voltages(robot.gravity_forces(np.zeros(6)), np.zeros(6))
         robot.dac_codes(volts)
     assert np.abs(volts).max() > 1.0
+
+
+def test_the_layout_of_the_arguments_does_not_matter():
+    """Contiguous, strided, broadcast and read-only arrays, one after the other in one process."""
+    robot = load_robot("puma560")
+    tau = np.linspace(-1.0, 1.0, 24).reshape(4, 6)
+    expected = robot.voltages(tau, np.zeros((4, 6)))
+    strided = np.repeat(tau, 2, axis=1)[:, ::2]
+    frozen = tau.copy()
+    frozen.flags.writeable = False
+    for same in (np.asfortranarray(tau), strided, frozen, tau.tolist()):
+        np.testing.assert_array_equal(robot.voltages(same, np.zeros(6)), expected)
+        np.testing.assert_array_equal(robot.torques(same, np.zeros(6)), robot.torques(tau, np.zeros((4, 6))))
+        np.testing.assert_array_equal(robot.dac_codes(same), robot.dac_codes(tau))
