@@ -224,7 +224,8 @@ def _table(report: dict[str, Any]) -> str:
     for name in ("controller", "simulation"):
         loop = report[name]
         lines.append(
-            f"{name}: {loop['rate']:.0f} Hz held, {loop['missed_deadlines']} of {loop['cycles']} deadlines missed;"
+            f"{name}: {loop['rate']:.0f} Hz held, {loop['missed_deadlines']} of"
+            f" {loop['cycles'] + loop['missed_deadlines']} deadlines missed;"
             f" cycle p50 {loop['cycle_p50_ms']:.2f}, p99 {loop['cycle_p99_ms']:.2f}, max {loop['cycle_max_ms']:.2f} ms;"
             f" {100 * loop['within_2ms']:.2f} % within 2 ms"
         )

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dyn_core.errors import InputError
-
 if TYPE_CHECKING:
     from rclpy.node import Node
 
@@ -47,6 +45,8 @@ class ParameterSpec:
 
     def check(self, value: Value) -> None:
         """Raise InputError if ``value`` is not allowed."""
+        from dyn_core.errors import InputError
+
         if self.choices and value not in self.choices:
             raise InputError(f"parameter {self.name}: found {value!r}, allowed: {self.allowed}")
 
@@ -179,6 +179,8 @@ def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
     from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
     from rclpy.exceptions import ParameterException
     from rclpy.parameter import Parameter
+
+    from dyn_core.errors import InputError
 
     types = {
         "bool": Parameter.Type.BOOL,

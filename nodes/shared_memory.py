@@ -1,7 +1,7 @@
 """Removes what killed processes left of Fast DDS in shared memory.
 
-Fast DDS keeps a file lock beside each segment (``fastrtps_*_el``, ``_sl``) for as long as its process lives; a lock that
-can be taken belongs to nobody. Left behind, the files fill memory and make later starts print errors.
+Fast DDS keeps a file lock beside each segment (``fastrtps_*_el``, ``_sl``) for as long as its process lives; a lock
+that can be taken belongs to nobody. Left behind, the files fill memory and make later starts print errors.
 """
 
 from __future__ import annotations
