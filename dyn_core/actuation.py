@@ -150,7 +150,7 @@ class Actuation:
         except ValueError:
             shapes = " and ".join(f"{key} {array.shape}" for key, array in arrays.items())
             raise InputError(f"shapes do not fit together: {shapes}") from None
-        rows = [np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1, self.n) for a in arrays.values()]
+        rows = [np.array(np.broadcast_to(a, shape), order="C").reshape(-1, self.n) for a in arrays.values()]
         return shape, rows
 
     def voltages(self, tau: object, qd: object) -> tuple[Floats, Bools]:

@@ -10,8 +10,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dyn_core.errors import InputError
-
 PACKAGE = "dyn_robot"
 
 Value = bool | int | float | str
@@ -26,12 +24,12 @@ class Argument:
     description: str
 
     def parse(self, text: object) -> Value:
-        """The value in this argument's type; InputError if the text does not say one."""
+        """The value in this argument's type; raises InputError if the text does not say one."""
         if isinstance(self.default, bool):
             words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
             if str(text).lower() in words:
                 return words[str(text).lower()]
-            raise InputError(f"{self.name}: found {text!r}, allowed: true, false")
+            raise _wrong(f"{self.name}: found {text!r}, allowed: true, false")
         if isinstance(self.default, str):
             return str(text)
         kind = type(self.default)
@@ -39,7 +37,7 @@ class Argument:
             return kind(str(text))
         except ValueError:
             wanted = "a whole number" if kind is int else "a number"
-            raise InputError(f"{self.name}: found {text!r}, allowed: {wanted}") from None
+            raise _wrong(f"{self.name}: found {text!r}, allowed: {wanted}") from None
 
 
 ARGUMENTS: tuple[Argument, ...] = (
@@ -49,7 +47,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("bandwidth", 100.0, "Bandwidth of the controller's error dynamics (rad/s)."),
     Argument("mode", "computed_torque", "Control law: computed_torque or feed_forward."),
     Argument("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),
-    Argument("realtime_priority", 50, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
+    Argument("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
     Argument("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
     Argument("log_level", "info", "Least severity that the nodes print: debug, info, warn, error."),
 )
@@ -100,7 +98,7 @@ def system(name: str, given: Mapping[str, object] | None = None) -> System:
     """The system ``sim`` (simulated robot, controller, stiffness) or ``control`` (the same for a real arm, without the
     simulated robot), with ``given`` values for any of ARGUMENTS."""
     if name not in SYSTEMS:
-        raise InputError(f"no system {name!r}, allowed: {', '.join(SYSTEMS)}")
+        raise _wrong(f"no system {name!r}, allowed: {', '.join(SYSTEMS)}")
     values = arguments(given or {})
     simulated_time = bool(values["use_sim_time"])
     robot = {"robot": values["robot"]}
@@ -122,7 +120,7 @@ def system(name: str, given: Mapping[str, object] | None = None) -> System:
     nodes = (controller, stiffness) if name == "control" else (simulated_robot, controller, stiffness)
     namespace, params_file = str(values["namespace"]), str(values["params_file"])
     if params_file and not os.path.isfile(params_file):
-        raise InputError(f"params_file: there is no file {params_file!r}")
+        raise _wrong(f"params_file: there is no file {params_file!r}")
     return System(name, nodes, namespace, params_file, str(values["log_level"]))
 
 
@@ -131,10 +129,17 @@ def arguments(given: Mapping[str, object]) -> dict[str, Value]:
     known = {argument.name: argument for argument in ARGUMENTS}
     for name in given:
         if name not in known:
-            raise InputError(f"no argument {name!r}, allowed: {', '.join(known)}")
+            raise _wrong(f"no argument {name!r}, allowed: {', '.join(known)}")
     return {
         name: argument.parse(given[name]) if name in given else argument.default for name, argument in known.items()
     }
+
+
+def _wrong(sentence: str) -> ValueError:
+    """An InputError, whose module is not imported until there is one: it brings numpy and more with it."""
+    from dyn_core.errors import InputError
+
+    return InputError(sentence)
 
 
 def absolute(namespace: str) -> str:

@@ -1,6 +1,7 @@
 """The command `dyn`. Importing this needs the standard library only; each command imports what it needs itself."""
 
 import argparse
+import errno
 import json
 import math
 import os
@@ -450,8 +451,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_output()
         return 141
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_output()
+        print("dyn: the disk is full: make room and run the command again.", file=sys.stderr)
+        return 2
+
+
+def _drop_output() -> None:
+    """What is still buffered for standard output goes nowhere, so that ending says nothing more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _run(command: Command, args: argparse.Namespace) -> int:

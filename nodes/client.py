@@ -28,7 +28,8 @@ CONTROLLER = "computed_torque_controller"
 SIMULATION = "simulated_robot"
 NOT_RUNNING = "no robot is running here; start one with ./dyn up"
 
-RECORD = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=4000, reliability=ReliabilityPolicy.BEST_EFFORT)
+DEPTH = 8000
+"""Messages that a recorder's queue holds: 8 s of a loop at 1 kHz."""
 
 
 class ClientError(DynError):
@@ -41,11 +42,14 @@ class Recorder:
     Use it as a context manager, or call ``close``: while it is open every message is delivered to it.
     """
 
-    def __init__(self, node: Any, message_type: type, topic: str) -> None:
+    def __init__(self, node: Any, message_type: type, topic: str, depth: int = DEPTH) -> None:
         self.messages: list[Any] = []
         self._node = node
+        quality = QoSProfile(
+            history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT
+        )
         self._subscription = node.create_subscription(
-            message_type, topic, lambda _: None, RECORD, callback_group=WithheldGroup()
+            message_type, topic, lambda _: None, quality, callback_group=WithheldGroup()
         )
 
     def drain(self) -> None:
@@ -95,8 +99,6 @@ class RobotClient:
         self._diagnostics: dict[str, dict[str, str]] = {}
         self._diagnostic_count: dict[str, int] = {}
         self._trajectories = self.node.create_publisher(JointTrajectory, "joint_trajectory", 10)
-        self._controller_state: Recorder | None = None
-        self._joint_states: Recorder | None = None
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
 
     def __enter__(self) -> RobotClient:
@@ -180,16 +182,12 @@ class RobotClient:
             raise ClientError(f"{node} could not be deactivated")
 
     def joint_state(self, timeout: float = 5.0) -> JointState:
-        """The newest joint state."""
-        if self._joint_states is None:
-            self._joint_states = self.record(JointState, "joint_states")
-        return self._newest(self._joint_states, "joint state", timeout)
+        """The next joint state."""
+        return self._next(JointState, "joint_states", "joint state", timeout)
 
     def controller_state(self, timeout: float = 5.0) -> JointTrajectory:
-        """The newest ~/state of the controller: point 0 desired, point 1 measured, at the same instant."""
-        if self._controller_state is None:
-            self._controller_state = self.record(JointTrajectory, f"{CONTROLLER}/state")
-        return self._newest(self._controller_state, "state of the controller", timeout)
+        """The next ~/state of the controller: point 0 desired, point 1 measured, at the same instant."""
+        return self._next(JointTrajectory, f"{CONTROLLER}/state", "state of the controller", timeout)
 
     def diagnostics(self, node: str, timeout: float = 3.0, new: bool = True) -> dict[str, str]:
         """The next (or, if not ``new``, the last) diagnostic values of a node."""
@@ -217,16 +215,17 @@ class RobotClient:
             message.points.append(point)
         self._trajectories.publish(message)
 
-    def _newest(self, recorder: Recorder, what: str, timeout: float) -> Any:
-        recorder.clear()
+    def _next(self, message_type: type, topic: str, what: str, timeout: float) -> Any:
+        """The next message of a topic; it is listened to no longer than that, as every listener costs the loop time."""
+        with Recorder(self.node, message_type, topic, depth=1) as recorder:
 
-        def arrived() -> bool:
-            recorder.drain()
-            return bool(recorder.messages)
+            def arrived() -> bool:
+                recorder.drain()
+                return bool(recorder.messages)
 
-        if not self.wait(arrived, timeout, 0.01):
-            raise ClientError(f"no {what} heard within {timeout:g} s")
-        return recorder.messages[-1]
+            if not self.wait(arrived, timeout, 0.005):
+                raise ClientError(f"no {what} heard within {timeout:g} s")
+            return recorder.messages[-1]
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -136,12 +136,13 @@ def _state_json(message: Any, controller: str) -> str:
 
 
 def stiffness(args: argparse.Namespace) -> int:
-    """Ask for the tool's stiffness, or for its deflection under a wrench."""
+    """Ask for the tool's stiffness (its compliance where it is infinite), or for its deflection under a wrench."""
     with _connected(args) as client:
         if args.wrench is not None:
             return _deflection(client, args)
         request = GetStiffness.Request(positions=args.positions)
         answer = client.call(GetStiffness, "get_stiffness", request)
+    known = bool(answer.success or np.any(answer.compliance))
     if args.json:
         print(json.dumps(stiffness_dict(answer)))
     elif answer.success:
@@ -149,12 +150,13 @@ def stiffness(args: argparse.Namespace) -> int:
         print("stiffness (N/m, N/rad; N m/m, N m/rad):")
         print(_matrix(answer.stiffness))
         print(f"condition {answer.condition:.4g}")
+    elif known:
+        print(answer.message)
+        print("compliance (m/N, m/(N m); rad/N, rad/(N m)):")
+        print(_matrix(answer.compliance))
     else:
         print(f"dyn stiffness: {answer.message}", file=sys.stderr)
-        if np.any(answer.compliance):
-            print("compliance (m/N, m/(N m); rad/N, rad/(N m)):")
-            print(_matrix(answer.compliance))
-    return 0 if answer.success else 1
+    return 0 if known else 1
 
 
 def _deflection(client: RobotClient, args: argparse.Namespace) -> int:

@@ -229,7 +229,7 @@ class ComputedTorqueController(LifecycleNode):
         if interval > 1.5 * self._period:
             self._missed += round(interval / self._period) - 1
         if self._statistics.count % self._given["state_every"] == 0:
-            self._publish_state(message.header.stamp, desired[:2], (q, qd))
+            self._publish_state(message.header.stamp, stamp, desired[:2], (q, qd))
 
     def _count_silence(self) -> None:
         """A slice without a valid joint state, or a part of one; silence before the first joint state is no fault."""
@@ -286,11 +286,15 @@ class ComputedTorqueController(LifecycleNode):
         self._command.saturated = [False] * self._robot.n
         self._command_publisher.publish(self._command)
 
-    def _publish_state(self, stamp: Any, *pairs: tuple[np.ndarray, np.ndarray]) -> None:
+    def _publish_state(self, header_stamp: Any, stamp: int, *pairs: tuple[np.ndarray, np.ndarray]) -> None:
         for (positions, velocities), (q, qd) in zip(self._pairs, pairs, strict=True):
             positions[:] = q
             velocities[:] = qd
-        self._state.header.stamp = stamp
+        plan = self._plan
+        since = max(0, stamp - plan.start) if plan is not None else 0
+        for point in self._state.points:
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(since, NANOSECONDS)
+        self._state.header.stamp = header_stamp
         self._state_publisher.publish(self._state)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:

@@ -88,7 +88,10 @@ def joint_state(message: Any, joints: JointOrder) -> tuple[np.ndarray, np.ndarra
 
 
 def motor_codes(message: Any, joints: JointOrder, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """DAC codes (n,), whole numbers as floats, of a dyn_robot/MotorCommand; torques and voltages must be as many, and finite, too."""
+    """DAC codes (n,), whole numbers as floats, of a dyn_robot/MotorCommand.
+
+    Torques and voltages are not used, but must be as many, and finite.
+    """
     order = joints.permutation(message.name)
     joints.arrange(message.torque, order, "torques")
     joints.arrange(message.voltage, order, "voltages")

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dyn_core.errors import InputError
-
 if TYPE_CHECKING:
     from rclpy.node import Node
 
@@ -47,6 +45,8 @@ class ParameterSpec:
 
     def check(self, value: Value) -> None:
         """Raise InputError if ``value`` is not allowed."""
+        from dyn_core.errors import InputError
+
         if self.choices and value not in self.choices:
             raise InputError(f"parameter {self.name}: found {value!r}, allowed: {self.allowed}")
 
@@ -54,8 +54,8 @@ class ParameterSpec:
 ROBOT = ParameterSpec("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file.")
 REALTIME_PRIORITY = ParameterSpec(
     "realtime_priority",
-    50,
-    "SCHED_FIFO priority of the loop's thread; 0 keeps the ordinary scheduler. "
+    0,
+    "SCHED_FIFO priority of the loop's thread and of the DDS threads (one above); 0 keeps the ordinary scheduler. "
     "Where the system does not permit it, /diagnostics says so and the node goes on without.",
     0,
     90,
@@ -179,6 +179,8 @@ def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
     from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
     from rclpy.exceptions import ParameterException
     from rclpy.parameter import Parameter
+
+    from dyn_core.errors import InputError
 
     types = {
         "bool": Parameter.Type.BOOL,

@@ -215,6 +215,7 @@ class SimulatedRobot(Node):
             self._clock_publisher.publish(self._clock_message)
 
     def _reset(self) -> None:
+        take_newest(self._command_subscription)  # what was sent before the reset is not meant for the time after it
         self._stepper = self._new_stepper()
         self._volts = np.zeros(self._robot.n)
         self._wrenches = None

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO
 
+from nodes import shared_memory
 from nodes.bringup import System
 
 PR_SET_PDEATHSIG = 1
@@ -52,6 +53,7 @@ class Supervisor:
 
     def start(self) -> None:
         """Start every process of the system."""
+        shared_memory.clean()
         leash = _leash(os.getpid())
         for node in self.system.nodes:
             command = [sys.executable, "-m", f"nodes.{node.executable}", *self.system.ros_arguments(node)]

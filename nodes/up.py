@@ -19,6 +19,10 @@ START_TIMEOUT = 180.0
 """Seconds for the first start, in which the kernels are compiled."""
 
 
+DISCOVERY = 0.6
+"""Seconds in which a robot that is running here makes itself known."""
+
+
 class NodeDied(ClientError):
     """A process of the system has ended by itself."""
 
@@ -32,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     _ = robot.actuation
     planned = system("sim", given)
     try:
+        _refuse_a_second(planned)
         with running(planned) as (_, client):
             print(_welcome(planned, robot.name), file=sys.stderr, flush=True)
             client.wait(lambda: False, float("inf"), 0.2)
@@ -72,15 +77,20 @@ def _activate(planned: System, client: RobotClient) -> None:
         if not client.running(START_TIMEOUT):
             raise ClientError(f"{SIMULATION} did not come up")
         client.joint_state(START_TIMEOUT)
-        if client.node.count_publishers("joint_states") > 1:
-            raise ClientError(
-                "a robot is running here already; give this one a --namespace, or another ROS_DOMAIN_ID"
-            )
     for node in planned.nodes:
         if node.lifecycle:
             client.activate(node.name, START_TIMEOUT)
     if SIMULATION in names:
         client.controller_state(START_TIMEOUT)
+
+
+def _refuse_a_second(planned: System) -> None:
+    """Two robots on the same topics would drive each other."""
+    with RobotClient(planned.namespace) as client:
+        if client.running(DISCOVERY):
+            raise ClientError(
+                "a robot is running here already; give this one a --namespace, or another ROS_DOMAIN_ID"
+            )
 
 
 def _raise_if_dead(supervisor: Supervisor) -> None:

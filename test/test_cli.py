@@ -160,6 +160,25 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert process.returncode == 141
 
 
+def test_a_full_disk_is_one_line() -> None:
+    program = (
+        "import sys; from nodes import cli, environment; environment.enter = lambda *_: None\n"
+        "sys.exit(cli.main(['setup']))"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(REPO)},
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "dyn: the disk is full: make room and run the command again.\n"
+
+
 def test_robots_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["robots", "--json"]) == 0
     robots = {row["name"]: row for row in json.loads(capsys.readouterr().out)["robots"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -31,6 +32,7 @@ NOT_RUN = {
     "ros2 launch dyn_robot sim.launch.py --show-args": NEEDS_ROS,
 }
 UP = "./dyn up puma560"
+MARK = "DYN_ROBOT_README_TEST"
 ALONE = ("./dyn demo", "./dyn demo --json", "./dyn --help", "./dyn robots")
 BESIDE = (
     "./dyn state",
@@ -54,91 +56,85 @@ def words(command: str) -> list[str]:
 
 
 def environment(domain: int) -> dict[str, str]:
-    return os.environ | {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    """The environment of the commands, with a mark that everything which they start inherits."""
+    return os.environ | {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", MARK: str(domain)}
+
+
+def started(domain: int) -> list[int]:
+    """The processes, begun by commands of this domain, that have not ended."""
+    wanted = f"{MARK}={domain}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def kill_started(domain: int) -> None:
+    for process in started(domain):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def run(command: str, domain: int, limit: float) -> str:
     """Standard output of a command that must end with status 0 within the limit (s)."""
     process = subprocess.Popen(
-        words(command),
-        cwd=ROOT,
-        env=environment(domain),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        words(command), cwd=ROOT, env=environment(domain), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         out, err = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         out, err = process.communicate()
         pytest.fail(f"{command} did not end within {limit:g} s\n{out[-2000:]}\n{err[-2000:]}")
     assert process.returncode == 0, f"{command} ended with {process.returncode}\n{out[-2000:]}\n{err[-2000:]}"
-    assert members(process.pid) == [], f"{command} left processes behind"
     return out
 
 
-def members(session: int) -> list[int]:
-    """The processes of a session that have not ended."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, its_session = stat.read_text().rpartition(")")[2].split()[:4]
-        except (OSError, ValueError):
-            continue
-        if int(its_session) == session and state != "Z":
-            found.append(int(stat.parent.name))
-    return found
+@pytest.fixture(scope="module")
+def domain() -> Iterator[int]:
+    """A ROS domain for the commands that start and end by themselves; in the end nothing of them is left."""
+    own = claim_domain()
+    yield own
+    left = started(own)
+    kill_started(own)
+    assert left == [], "processes were left behind"
 
 
 @pytest.fixture(scope="module")
-def domain() -> int:
-    return claim_domain()
-
-
-@pytest.fixture(scope="module")
-def system(domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The README's `./dyn up`, until the last test that uses it has ended."""
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The domain of the README's `./dyn up`, which runs until the last test that uses it has ended."""
+    own = claim_domain()
     log = tmp_path_factory.mktemp("up") / "log"
     with log.open("wb") as file:
-        process = subprocess.Popen(
-            words(UP), cwd=ROOT, env=environment(domain), stdout=file, stderr=file, start_new_session=True
-        )
+        process = subprocess.Popen(words(UP), cwd=ROOT, env=environment(own), stdout=file, stderr=file)
     try:
         end = time.monotonic() + 120
-        while True:
+        while not moves(own):
             assert process.poll() is None, f"{UP} ended at once:\n{log.read_text()[-3000:]}"
             assert time.monotonic() < end, f"{UP} is not up after 120 s:\n{log.read_text()[-3000:]}"
-            if moves(domain):
-                break
             time.sleep(0.5)
-        yield
+        yield own
+        assert len(started(own)) >= 4, "three nodes and the command"
         process.send_signal(signal.SIGINT)
         try:
             status = process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             pytest.fail(f"{UP} does not end on Ctrl-C:\n{log.read_text()[-3000:]}")
         assert status in (0, 130), log.read_text()[-3000:]
-        left = members(process.pid)
-        assert left == [], f"{UP} left processes {left} behind"
+        assert started(own) == [], f"{UP} left processes behind"
     finally:
-        if members(process.pid):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_started(own)
         process.wait()
 
 
 def moves(domain: int) -> bool:
-    """Whether the controller is up: the stay-where-you-are command is accepted."""
-    stay = subprocess.run(
-        words("./dyn move 0 0 0 0 0 0 --duration 0.5"),
-        cwd=ROOT,
-        env=environment(domain),
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    return stay.returncode == 0
+    """Whether the controller is up: it does what `./dyn move` asks."""
+    stay = words("./dyn move 0 0 0 0 0 0 --duration 0.5")
+    return subprocess.run(stay, cwd=ROOT, env=environment(domain), capture_output=True, timeout=60).returncode == 0
 
 
 def test_every_command_is_known_here() -> None:
@@ -177,6 +173,5 @@ def test_the_demo_gives_json(domain: int) -> None:
 
 
 @pytest.mark.parametrize("command", BESIDE)
-@pytest.mark.usefixtures("system")
-def test_clients_of_a_running_system(domain: int, command: str) -> None:
-    assert run(command, domain, 60).strip()
+def test_clients_of_a_running_system(system: int, command: str) -> None:
+    assert run(command, system, 60).strip()

@@ -126,3 +126,19 @@ def test_puma_holds_itself_up_within_its_limits():
         volts = robot.voltages(robot.gravity_forces(np.zeros(6)), np.zeros(6))
         robot.dac_codes(volts)
     assert np.abs(volts).max() > 1.0
+
+
+def test_the_layout_of_the_arguments_does_not_matter():
+    """Kernels always see writable C arrays: numba takes a read-only array for another type, and refuses it."""
+    robot = load_robot("puma560")
+    tau = np.linspace(-1.0, 1.0, 24).reshape(4, 6)
+    expected = robot.voltages(tau, np.zeros((4, 6)))
+    strided = np.repeat(tau, 2, axis=1)[:, ::2]
+    frozen = tau.copy()
+    frozen.flags.writeable = False
+    for same in (np.asfortranarray(tau), strided, frozen, tau.tolist()):
+        _, rows = robot.actuation._rows(tau=same, qd=np.zeros(6))
+        assert all(row.flags.c_contiguous and row.flags.writeable for row in rows)
+        np.testing.assert_array_equal(robot.voltages(same, np.zeros(6)), expected)
+        np.testing.assert_array_equal(robot.torques(same, np.zeros(6)), robot.torques(tau, np.zeros((4, 6))))
+        np.testing.assert_array_equal(robot.dac_codes(same), robot.dac_codes(tau))

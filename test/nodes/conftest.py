@@ -9,10 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-for _module in ("rclpy", "dyn_robot.msg"):
-    pytest.importorskip(_module, reason=f"{_module} is not installed: these tests need ROS 2 (./dyn test sets it up)")
-
 from std_srvs.srv import Trigger
 
 from dyn_core import Robot, load_robot

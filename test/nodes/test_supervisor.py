@@ -10,10 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from rosgraph_msgs.msg import Clock
 
 from nodes.bringup import system
-from nodes.client import CONTROLLER, RobotClient
+from nodes.client import CONTROLLER, RobotClient, nanoseconds
+from nodes.loop import NANOSECONDS
 from nodes.supervisor import Supervisor, in_words
 
 NODES = ("simulated_robot", "computed_torque_controller", "stiffness_server")
@@ -110,32 +113,24 @@ def test_a_second_robot_of_the_same_name_is_refused(up: subprocess.Popen[str]) -
     assert up.poll() is None
 
 
-def test_the_clients_find_a_running_robot(up: subprocess.Popen[str]) -> None:
-    def client(function: str, **arguments: object) -> subprocess.CompletedProcess[str]:
-        code = f"import argparse, sys\nfrom nodes import clients\nsys.exit(clients.{function}(argparse.Namespace(**{arguments!r})))"
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-
-    moved = client("move", positions=[0.4, -20.0], degrees=False, duration=None, wait=True, namespace="")
-    assert moved.returncode != 0
-    assert "outside its limits" in moved.stderr or "arrived" in moved.stdout
-    moved = client("move", positions=[10.0, -20.0], degrees=True, duration=1.0, wait=True, namespace="")
-    assert moved.returncode == 0, moved.stderr
-    shown = client("state", watch=False, json=False, namespace="")
-    assert "controller: active" in shown.stdout
-    assert "0.1745" in shown.stdout
-    stiffness = client("stiffness", positions=[], wrench=None, json=True, namespace="")
-    assert '"compliance"' in stiffness.stdout
-    nobody = client("state", watch=False, json=False, namespace="nobody")
-    assert "no robot is running here" in nobody.stderr
-
-
-def test_nodes_end_cleanly_on_sigterm(domain: int) -> None:
+def test_simulated_time_a_parameter_file_and_a_clean_end(domain: int, tmp_path: Path) -> None:
+    file = tmp_path / "parameters.yaml"
+    file.write_text("/**/simulated_robot:\n  ros__parameters:\n    initial_positions: [0.25, -0.5]\n")
+    given = {"robot": "planar_2r", "namespace": "ends", "rate": 200.0, "use_sim_time": True, "params_file": file}
     output: list[str] = []
-    planned = system("sim", {"robot": "planar_2r", "namespace": "ends", "rate": 200.0, "realtime_priority": 0})
-    with Supervisor(planned, output=output.append) as supervisor, RobotClient("ends") as client:
+    with Supervisor(system("sim", given), output=output.append) as supervisor, RobotClient("ends") as client:
         client.activate(CONTROLLER, 60.0)
-        client.joint_state(20.0)
+        state = client.joint_state(20.0)
+        np.testing.assert_allclose(state.position, [0.25, -0.5], atol=1e-3)
+        with client.record(Clock, "/clock") as clock:
+            client.spin(0.5)
+            clock.drain()
+        stamps = [nanoseconds(message.clock) for message in clock.messages]
+        assert len(stamps) > 5
+        assert stamps == sorted(stamps)
+        assert stamps[-1] < 60 * NANOSECONDS, "simulated time counts from zero"
+        assert abs(nanoseconds(state.header.stamp) - stamps[0]) < 10 * NANOSECONDS
+        assert client.parameter(CONTROLLER, "use_sim_time") is True
         begin = time.monotonic()
         statuses = supervisor.stop()
         assert time.monotonic() - begin < 3.0

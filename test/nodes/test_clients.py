@@ -1,0 +1,74 @@
+"""``dyn move``, ``dyn state`` and ``dyn stiffness`` on a running robot."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Arm
+
+from dyn_core.errors import InputError
+from nodes import clients
+from nodes.client import CONTROLLER, ClientError
+
+
+def arguments(**given: Any) -> argparse.Namespace:
+    defaults = {"namespace": "shared", "json": False, "watch": False, "degrees": False, "duration": None, "wait": True}
+    return argparse.Namespace(**{**defaults, **given})
+
+
+def test_move_goes_there_and_state_shows_it(arm: Arm, capsys: pytest.CaptureFixture[str]) -> None:
+    degrees = [10.0, -20.0, 10.0, 5.0, 20.0, -5.0]
+    assert clients.move(arguments(positions=degrees, degrees=True, duration=1.0)) == 0
+    assert "arrived after 1 s" in capsys.readouterr().out
+    assert clients.state(arguments(json=True)) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["controller"] == "active"
+    assert [joint["name"] for joint in shown["joints"]] == list(arm.robot.joint_names)
+    np.testing.assert_allclose([joint["position"] for joint in shown["joints"]], np.radians(degrees), atol=1e-3)
+    assert clients.state(arguments()) == 0
+    assert "controller: active" in capsys.readouterr().out
+
+
+def test_move_refuses_what_the_robot_cannot_do(shared_arm: Arm) -> None:
+    with pytest.raises(InputError, match="has 6 joints"):
+        clients.move(arguments(positions=[0.0] * 5))
+    with pytest.raises(InputError, match="outside its limits"):
+        clients.move(arguments(positions=[100.0] + [0.0] * 5))
+
+
+def test_move_says_that_the_controller_is_not_active(arm: Arm) -> None:
+    arm.client.controller_state()
+    arm.client.deactivate()
+    with pytest.raises(ClientError, match=r"controller is inactive|no state of the controller"):
+        clients.move(arguments(positions=[0.1] * 6, duration=0.2))
+    assert arm.client.lifecycle_state(CONTROLLER) == "inactive"
+
+
+def test_stiffness_of_a_regular_and_of_a_singular_pose(
+    shared_arm: Arm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    regular, singular = [0.1, 0.5, -0.4, 0.3, 0.7, -0.2], [0.0, 0.5, -0.4, 0.0, 0.0, 0.0]
+    assert clients.stiffness(arguments(positions=regular, wrench=None, json=True)) == 0
+    answer = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose(answer["stiffness"], shared_arm.robot.stiffness(np.array(regular)).K, rtol=1e-9)
+    assert clients.stiffness(arguments(positions=singular, wrench=None)) == 0
+    assert "singular" in capsys.readouterr().out
+    assert clients.stiffness(arguments(positions=[0.0], wrench=None)) == 1
+    assert "6 joints" in capsys.readouterr().err
+
+
+def test_deflection_under_a_wrench(shared_arm: Arm, capsys: pytest.CaptureFixture[str]) -> None:
+    pose, wrench = [0.1, 0.5, -0.4, 0.3, 0.7, -0.2], [0.0, 0.0, -50.0, 0.0, 0.0, 0.0]
+    assert clients.stiffness(arguments(positions=pose, wrench=wrench, json=True)) == 0
+    answer = json.loads(capsys.readouterr().out)
+    expected = shared_arm.robot.deflection(np.array(pose), np.array(wrench))
+    np.testing.assert_allclose([*answer["translation"], *answer["rotation"]], expected, rtol=1e-9)
+
+
+def test_without_a_robot_the_clients_say_so(domain: int) -> None:
+    with pytest.raises(ClientError, match=r"no robot is running here; start one with \./dyn up"):
+        clients.state(arguments(namespace="nobody"))

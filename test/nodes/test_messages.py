@@ -1,0 +1,122 @@
+"""Checks of what comes from outside, without a running system."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dyn_robot.msg import MotorCommand
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from dyn_core import load_robot
+from nodes.messages import (
+    MAX_POINTS,
+    DropCounter,
+    Dropped,
+    JointOrder,
+    TrajectoryPoints,
+    code_limits,
+    joint_state,
+    motor_codes,
+    wrench,
+)
+
+JOINTS = JointOrder(("a", "b"))
+FREE = np.array([[-np.inf, np.inf]] * 2)
+
+
+def test_joint_states_are_brought_into_order() -> None:
+    q, qd = joint_state(JointState(name=["b", "a"], position=[2.0, 1.0], velocity=[4.0, 3.0]), JOINTS)
+    assert q.tolist() == [1.0, 2.0]
+    assert qd.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("names", "position", "reason"),
+    [
+        (["a", "c"], [0.0, 0.0], "unknown joints"),
+        (["a"], [0.0], "missing joints"),
+        (["a", "a"], [0.0, 0.0], "repeated joints"),
+        (["a", "b", "a"], [0.0, 0.0, 0.0], "repeated joints"),
+        ([], [], "missing joints"),
+        (["a", "b"], [0.0], "wrong size"),
+        (["a", "b"], [0.0, float("nan")], "not finite"),
+        (["b", "a"], [0.0, float("-inf")], "not finite"),
+    ],
+)
+def test_bad_joint_states_are_dropped(names: list[str], position: list[float], reason: str) -> None:
+    with pytest.raises(Dropped) as dropped:
+        joint_state(JointState(name=names, position=position, velocity=[0.0] * len(position)), JOINTS)
+    assert dropped.value.reason == reason
+
+
+def test_motor_codes_follow_the_names() -> None:
+    lowest, highest = np.zeros(2), np.array([7.0, 3.0])
+    command = MotorCommand(name=["b", "a"], torque=[0.0] * 2, voltage=[0.0] * 2, dac_code=[3, 7])
+    assert motor_codes(command, JOINTS, lowest, highest).tolist() == [7.0, 3.0]
+    command.dac_code = [7, 3]
+    with pytest.raises(Dropped, match="code out of range"):
+        motor_codes(command, JOINTS, lowest, highest)
+
+
+def test_code_limits_are_those_of_the_dac() -> None:
+    robot = load_robot("puma560")
+    lowest, highest = code_limits(robot)
+    robot.dac_volts(lowest)
+    robot.dac_volts(highest)
+    motors = robot.mechanism.motors
+    assert motors is not None
+    assert (highest == 2.0**motors.dac_bits - 1).all()
+
+
+def test_a_wrench_must_be_finite() -> None:
+    message = WrenchStamped()
+    message.wrench.force.x, message.wrench.torque.z = 1.0, 6.0
+    assert wrench(message).tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 6.0]
+    message.wrench.force.y = float("nan")
+    with pytest.raises(Dropped, match="not finite"):
+        wrench(message)
+
+
+def points(*rows: tuple[float, list[float], list[float]]) -> JointTrajectory:
+    message = JointTrajectory(joint_names=["b", "a"])
+    for time, positions, velocities in rows:
+        point = JointTrajectoryPoint(positions=positions, velocities=velocities)
+        point.time_from_start.sec, point.time_from_start.nanosec = int(time), round(time % 1 * 1e9)
+        message.points.append(point)
+    return message
+
+
+def test_trajectory_points_are_brought_into_order() -> None:
+    checked = TrajectoryPoints(points((0.5, [2.0, 1.0], [0.2, 0.1]), (1.0, [4.0, 3.0], [0.0, 0.0])), JOINTS, FREE)
+    assert checked.times.tolist() == [0.5, 1.0]
+    assert checked.positions.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert checked.velocities is not None
+    assert checked.velocities.tolist() == [[0.1, 0.2], [0.0, 0.0]]
+    assert checked.accelerations is None
+
+
+def test_velocities_in_some_points_only_are_dropped() -> None:
+    with pytest.raises(Dropped, match="some points have velocities"):
+        TrajectoryPoints(points((0.5, [0.0] * 2, [0.0] * 2), (1.0, [0.0] * 2, [])), JOINTS, FREE)
+
+
+def test_a_negative_time_and_too_many_points_are_dropped() -> None:
+    message = points((1.0, [0.0] * 2, []))
+    message.points[0].time_from_start.sec = -1
+    with pytest.raises(Dropped, match="times not increasing"):
+        TrajectoryPoints(message, JOINTS, FREE)
+    message.points = [message.points[0]] * (MAX_POINTS + 1)
+    with pytest.raises(Dropped, match="too many points"):
+        TrajectoryPoints(message, JOINTS, FREE)
+
+
+def test_drops_are_counted_by_topic_and_reason() -> None:
+    drops = DropCounter()
+    drops.add("here", Dropped("wrong size", "3 for 2"))
+    drops.add("here", Dropped("wrong size"))
+    drops.add("there", Dropped("not finite"))
+    assert drops.counts == {"here: wrong size": 2, "there: not finite": 1}
+    assert drops.total == 3
+    assert drops.last == "there: not finite"

@@ -1,0 +1,60 @@
+"""The parameter tables, the documentation and the parameter file say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dyn_core.errors import InputError
+from nodes.bringup import ARGUMENTS
+from nodes.parameters import TABLES, ParameterSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def in_words(spec: ParameterSpec) -> str:
+    if spec.default == []:
+        return "empty"
+    if isinstance(spec.default, bool):
+        return str(spec.default).lower()
+    return f"{spec.default:g}" if isinstance(spec.default, float) else str(spec.default)
+
+
+@pytest.mark.parametrize("node", TABLES)
+def test_the_page_of_a_node_has_its_parameters(node: str) -> None:
+    page = (ROOT / "docs" / "nodes" / f"{node}.md").read_text()
+    found = [line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 6]
+    expected = [
+        f"| `{spec.name}` | {spec.type_name} | {in_words(spec)} | {spec.allowed} | {spec.description} |"
+        for spec in TABLES[node]
+    ]
+    assert found == expected
+
+
+def test_the_parameter_file_gives_the_defaults_of_what_no_argument_sets() -> None:
+    given = yaml.safe_load((ROOT / "config" / "nodes.yaml").read_text())
+    arguments = {argument.name for argument in ARGUMENTS} | {"publish_clock", "initial_positions"}
+    for node, table in TABLES.items():
+        expected = {spec.name: spec.default for spec in table if spec.name not in arguments}
+        assert given[f"/**/{node}"]["ros__parameters"] == expected
+    assert len(given) == len(TABLES)
+
+
+@pytest.mark.parametrize("node", TABLES)
+def test_defaults_lie_within_their_bounds(node: str) -> None:
+    names = [spec.name for spec in TABLES[node]]
+    assert len(set(names)) == len(names)
+    for spec in TABLES[node]:
+        spec.check(spec.default)
+        assert spec.description.endswith(".")
+        if spec.low is not None and spec.high is not None:
+            assert isinstance(spec.default, int | float)
+            assert spec.low <= spec.default <= spec.high
+
+
+def test_a_choice_that_is_not_offered_is_refused() -> None:
+    method = next(spec for spec in TABLES["simulated_robot"] if spec.name == "method")
+    with pytest.raises(InputError, match="rk3, rk4"):
+        method.check("euler")
