@@ -1,8 +1,8 @@
 """Mechanism to URDF text, for RViz, robot_state_publisher and other programs.
 
 URDF wants a link's frame on its joint's axis. Where the described frame is not there (a DH frame), the moving
-link is called <link>_body and <link> is a massless link fixed to it, so that every frame keeps its name. URDF has
-no place for rotor inertia, motors and gravity.
+link is called <link>_body and <link> is a massless link fixed to it, so that every frame keeps its name. What URDF
+has no place for is named in a comment at the top.
 """
 
 from __future__ import annotations
@@ -21,32 +21,73 @@ TOO_SHORT_TO_DRAW = 1e-3  # m
 
 
 def to_urdf(mechanism: Mechanism) -> str:
-    """The mechanism as URDF text: base link "base", friction and inertias in place, links drawn as rods."""
+    """The mechanism as URDF text: friction, limits, mimic and inertias in place, links drawn as rods.
+
+    The root link is the frame that lies in the base's own, or else has the floating base's name, or else is "base".
+    """
     root = ElementTree.Element("robot", name=mechanism.name)
+    unseen = beyond_urdf(mechanism)
+    if unseen:
+        root.append(ElementTree.Comment(f" URDF has no place for: {', '.join(unseen)}. They are left out here. "))
     for index, colour in enumerate(COLOURS):
         ElementTree.SubElement(ElementTree.SubElement(root, "material", name=f"colour{index}"), "color", rgba=colour)
     radius = _rod_radius(mechanism)
-    base = ElementTree.SubElement(root, "link", name="base")
-    _draw(base, _ends(mechanism, BASE), radius, 1)
+    base = _root_name(mechanism)
+    link = ElementTree.SubElement(root, "link", name=base)
+    if mechanism.base is not None:
+        _inertial(link, mechanism.base.M, mechanism.base.MS, mechanism.base.J, np.eye(3))
+    _draw(link, _ends(mechanism, BASE), radius, 1)
     moving = [_moving_link(mechanism, j) for j in range(mechanism.n)]
+    joints = set(mechanism.joint_names)
     for j in range(mechanism.n):
         name, Q = moving[j]
-        parent, P = moving[mechanism.parent[j]] if mechanism.parent[j] != BASE else ("base", np.eye(3))
+        parent, P = moving[mechanism.parent[j]] if mechanism.parent[j] != BASE else (base, np.eye(3))
         _joint(root, mechanism, j, parent, P, name, Q)
         link = ElementTree.SubElement(root, "link", name=name)
-        _inertial(link, mechanism, j, Q)
+        _inertial(link, float(mechanism.M[j]), mechanism.MS[j], mechanism.J[j], Q)
         _draw(link, [Q.T @ end for end in _ends(mechanism, j)], radius, j % 2)
     for frame in mechanism.frames:
-        parent, P = moving[frame.body] if frame.body != BASE else ("base", np.eye(3))
+        parent, P = moving[frame.body] if frame.body != BASE else (base, np.eye(3))
         if frame.name == parent:
             continue
-        joint = ElementTree.SubElement(root, "joint", name=f"{frame.name}_fixed", type="fixed")
+        joint = ElementTree.SubElement(root, "joint", name=_unused(f"{frame.name}_fixed", joints), type="fixed")
         ElementTree.SubElement(joint, "parent", link=parent)
         ElementTree.SubElement(joint, "child", link=frame.name)
         _origin(joint, P.T @ frame.R, P.T @ frame.p)
         ElementTree.SubElement(root, "link", name=frame.name)
     ElementTree.indent(root)
     return '<?xml version="1.0"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def beyond_urdf(mechanism: Mechanism) -> list[str]:
+    """What other programs will not see of a mechanism in its URDF, in words."""
+    m = mechanism
+    words = {
+        "rotor inertias": bool(m.Ia.any()),
+        "motors": m.motors is not None,
+        "springs": bool(m.elastic.any()),
+        "joint stiffnesses": bool(np.isfinite(m.stiffness).any()),
+        "passive joints": not (m.active | m.elastic).all(),
+        "gravity": not np.array_equal(m.gravity, [0.0, 0.0, -9.81]),
+        "that the base floats": m.base is not None,
+    }
+    return [word for word, there in words.items() if there]
+
+
+def _root_name(mechanism: Mechanism) -> str:
+    own = "base" if mechanism.base is None else mechanism.base.name
+    for frame in mechanism.frames[:-1]:
+        if frame.body == BASE and np.array_equal(frame.R, np.eye(3)) and not frame.p.any():
+            return frame.name
+    return own
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """The name, longer if it is taken; it is taken from then on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def _moving_link(mechanism: Mechanism, j: int) -> tuple[str, Floats]:
@@ -60,7 +101,7 @@ def _moving_link(mechanism: Mechanism, j: int) -> tuple[str, Floats]:
 def _joint(root: ElementTree.Element, m: Mechanism, j: int, parent: str, P: Floats, name: str, Q: Floats) -> None:
     """Joint j between the link frames P (in the parent's body frame) and Q (in body frame j)."""
     low, high = m.position_limits[j]
-    limited = bool(np.isfinite([low, high]).all())
+    limited = bool(np.isfinite([low, high]).any())
     kind = "prismatic" if m.joint_type[j] == PRISMATIC else "revolute" if limited else "continuous"
     joint = ElementTree.SubElement(root, "joint", name=m.joint_names[j], type=kind)
     ElementTree.SubElement(joint, "parent", link=parent)
@@ -75,17 +116,18 @@ def _joint(root: ElementTree.Element, m: Mechanism, j: int, parent: str, P: Floa
         limit |= {"lower": _number(max(low, -NO_LIMIT)), "upper": _number(min(high, NO_LIMIT))}
     ElementTree.SubElement(joint, "limit", limit)
     ElementTree.SubElement(joint, "dynamics", damping=_number(m.Fv[j]), friction=_number(m.Fs[j]))
+    if m.mimic is not None and m.mimic.leader[j] != j:
+        following = {"multiplier": _number(m.mimic.multiplier[j]), "offset": _number(m.mimic.offset[j])}
+        ElementTree.SubElement(joint, "mimic", joint=m.joint_names[m.mimic.leader[j]], **following)
 
 
-def _inertial(link: ElementTree.Element, m: Mechanism, j: int, Q: Floats) -> None:
-    """Mass, centre of mass and the inertia about it, in the link frame Q."""
-    if m.M[j] == 0.0:
-        return
-    com = m.MS[j] / m.M[j]
-    inertia = Q.T @ (m.J[j] - inertia_about_origin(np.zeros((3, 3)), float(m.M[j]), com)) @ Q
+def _inertial(link: ElementTree.Element, M: float, MS: Floats, J: Floats, Q: Floats) -> None:
+    """Mass, centre of mass and the inertia about it, in the link frame Q; said even where they are zero."""
+    com = MS / M if M != 0.0 else np.zeros(3)
+    inertia = Q.T @ (J - inertia_about_origin(np.zeros((3, 3)), M, com)) @ Q
     inertial = ElementTree.SubElement(link, "inertial")
     _origin(inertial, np.eye(3), Q.T @ com)
-    ElementTree.SubElement(inertial, "mass", value=_number(m.M[j]))
+    ElementTree.SubElement(inertial, "mass", value=_number(M))
     values = {f"i{'xyz'[a]}{'xyz'[b]}": _number(inertia[a, b]) for a in range(3) for b in range(a, 3)}
     ElementTree.SubElement(inertial, "inertia", values)
 
