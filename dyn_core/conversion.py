@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .description import load_mechanism, robot_files
+from .description import load_mechanism, read_urdf, robot_files
 from .description.robot_file import sources
 from .description.urdf import beyond_urdf
-from .description.urdf_extension import extended_urdf, with_extras
+from .description.urdf_extension import extended_urdf
 from .description.writer import WRITERS, is_base_frame, write_yaml
 from .errors import DescriptionError, InputError, UnknownRobotError
 from .mechanism import Floats, Mechanism
-from .robot import Robot, robot_of
+from .robot import URDF_SUFFIXES, Robot, robot_of
 
 NOTATIONS = (*WRITERS, "urdf")
 TOLERANCE = 1e-9
@@ -72,9 +72,7 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
 def read(path: Path, floating: bool = False) -> Mechanism:
     """The mechanism of a YAML or URDF file."""
     if _is_urdf(path):
-        from .description.urdf_reader import read_urdf
-
-        return with_extras(read_urdf(path, floating), path)
+        return read_urdf(path, floating)
     if floating:
         raise InputError(
             f"{path} is a robot YAML, which says itself whether its base floats: `base: {{type: floating}}`"
@@ -159,7 +157,7 @@ def _file(source: str | Path) -> Path:
 
 def _is_urdf(path: Path) -> bool:
     """URDF by its ending, or XML by its first character."""
-    if path.suffix in (".urdf", ".xml"):
+    if path.suffix in URDF_SUFFIXES:
         return True
     try:
         with path.open("rb") as file:

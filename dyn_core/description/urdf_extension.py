@@ -1,116 +1,132 @@
-"""What URDF has no place for, kept in an element of its own that other programs pass over.
+"""What URDF has no place for, kept in an element <dyn_robot> of its own, which other programs pass over.
 
-<dyn_robot> holds JSON: gravity, the floating base, which links carry the bodies' names, and per joint rotor inertia,
-stiffness, spring, whether it is driven, and its motor. A robot written as URDF and read back is the same robot.
+It holds gravity, whether the base floats, and per joint which link carries the body's name, rotor inertia, stiffness,
+spring, whether it is driven, and its motor. A robot that is written as URDF and read back is the same robot; of what
+URDF itself says nothing is repeated.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from ..errors import DescriptionError
-from ..mechanism import BASE, FloatingBase, Floats, Frame, Mechanism, Motors, Springs
+from ..mechanism import BASE, Floats, Frame, Mechanism, Motors, Springs
 from .urdf import to_urdf
+from .urdf_reader import read_urdf as read_plain_urdf
+from .xml_document import Element, read_xml
 
 TAG = "dyn_robot"
+GRAVITY = (0.0, 0.0, -9.81)
+MOTOR = tuple(field.name for field in dataclasses.fields(Motors))
+UNLIMITED = ("current_limit", "voltage_limit")  # left out where there is none
 
 
 def extended_urdf(mechanism: Mechanism) -> str:
     """URDF text with all of the mechanism, what URDF itself cannot say in <dyn_robot>."""
-    closing = "</robot>"
-    body, _, _ = to_urdf(mechanism).rpartition(closing)
-    element = ElementTree.Element(TAG)
-    element.text = json.dumps(_extras(mechanism), indent=1, allow_nan=False)
-    return f"{body}  {ElementTree.tostring(element, encoding='unicode')}\n{closing}\n"
+    body, _, _ = to_urdf(mechanism).rpartition("</robot>")
+    body = body.replace("They are left out here.", f"The element {TAG} keeps them.")
+    element = _element(mechanism)
+    ElementTree.indent(element, level=1)
+    return f"{body}  {ElementTree.tostring(element, encoding='unicode')}\n</robot>\n"
 
 
-def with_extras(mechanism: Mechanism, path: Path) -> Mechanism:
-    """A mechanism read from URDF, with what the file's <dyn_robot> adds to it, if there is one."""
-    element = ElementTree.parse(path).getroot().find(TAG)
+def read_urdf(path: str | Path, floating: bool = False) -> Mechanism:
+    """As `urdf_reader.read_urdf`, with what the file's <dyn_robot> adds, if there is one."""
+    element = read_xml(Path(path)).one(TAG)
     if element is None:
-        return mechanism
-    try:
-        return _applied(mechanism, json.loads(element.text or ""))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DescriptionError(
-            f"{path}: <{TAG}> is not as dyn convert writes it ({error!r}); remove it to do without what it holds"
-        ) from error
+        return read_plain_urdf(path, floating)
+    floats = element.attributes.get("base", "fixed") == "floating"
+    return _extended(read_plain_urdf(path, floating or floats), element)
 
 
-def _extras(m: Mechanism) -> dict[str, Any]:
-    joints: dict[str, Any] = {}
+def _element(m: Mechanism) -> ElementTree.Element:
+    attributes = {"description": m.description, "gravity": _numbers(m.gravity)}
+    root = ElementTree.Element(TAG, attributes | ({"base": "floating"} if m.base is not None else {}))
     for j, name in enumerate(m.joint_names):
-        joint: dict[str, Any] = {"link": m.body_names[j], "Ia": float(m.Ia[j]), "active": bool(m.active[j])}
+        joint = ElementTree.SubElement(root, "joint", name=name, link=m.body_names[j])
+        if m.Ia[j]:
+            joint.set("rotor_inertia", _numbers([m.Ia[j]]))
         if math.isfinite(m.stiffness[j]):
-            joint["stiffness"] = float(m.stiffness[j])
+            joint.set("stiffness", _numbers([m.stiffness[j]]))
+        if not m.active[j]:
+            joint.set("active", "false")
         if m.springs is not None and m.springs.K[j] > 0.0:
-            joint["spring"] = {"K": float(m.springs.K[j]), "rest": float(m.springs.rest[j])}
+            K, rest = (_numbers([values[j]]) for values in (m.springs.K, m.springs.rest))
+            ElementTree.SubElement(joint, "spring", stiffness=K, rest=rest)
         if m.motors is not None and not math.isnan(m.motors.gear[j]):
-            motor = {field.name: float(getattr(m.motors, field.name)[j]) for field in dataclasses.fields(Motors)}
-            joint["motor"] = {key: value for key, value in motor.items() if math.isfinite(value)}
-        joints[name] = joint
-    extras: dict[str, Any] = {"description": m.description, "gravity": m.gravity.tolist(), "joints": joints}
-    if m.base is not None:
-        extras["base"] = {"name": m.base.name, "M": m.base.M, "MS": m.base.MS.tolist(), "J": m.base.J.tolist()}
-    return extras
+            values = {key: getattr(m.motors, key)[j] for key in MOTOR}
+            finite = {key: _numbers([value]) for key, value in values.items() if math.isfinite(value)}
+            ElementTree.SubElement(joint, "motor", finite)
+    return root
 
 
-def _applied(m: Mechanism, extras: dict[str, Any]) -> Mechanism:
-    joints = [extras["joints"].get(name, {}) for name in m.joint_names]
+def _numbers(values: Iterable[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)
 
-    def of_joints(values: list[Any]) -> Floats:
-        return np.array(values, dtype=np.float64)
 
-    base = m.base
-    if "base" in extras:
-        given = extras["base"]
-        MS, J = of_joints(given["MS"]), of_joints(given["J"])
-        base = FloatingBase(str(given["name"]), float(given["M"]), MS.reshape(3), J.reshape(3, 3))
-    springs = [joint.get("spring", {"K": 0.0, "rest": 0.0}) for joint in joints]
-    bodies = tuple(str(joint.get("link", link)) for joint, link in zip(joints, m.body_names, strict=True))
+def _extended(m: Mechanism, root: Element) -> Mechanism:
+    given: dict[str, Element] = {}
+    for element in root.all("joint"):
+        name = element.text("name")
+        if name not in m.joint_names:
+            raise element.error(f"no joint that moves is called '{name}'")
+        if name in given:
+            raise element.error(f"is the second of that name in <{TAG}>")
+        given[name] = element
+    joints = [given.get(name) for name in m.joint_names]
+    springs = [None if joint is None else joint.one("spring") for joint in joints]
+    motors = [None if joint is None else joint.one("motor") for joint in joints]
+    bodies = tuple(
+        link if joint is None else joint.attributes.get("link", link)
+        for joint, link in zip(joints, m.body_names, strict=True)
+    )
     return dataclasses.replace(
         m,
-        description=str(extras["description"]),
-        gravity=of_joints(extras["gravity"]).reshape(3),
-        Ia=of_joints([joint.get("Ia", 0.0) for joint in joints]),
-        stiffness=of_joints([joint.get("stiffness", math.inf) for joint in joints]),
-        active=np.array([joint.get("active", True) is True for joint in joints]),
-        springs=Springs(*(of_joints([s[key] for s in springs]) for key in ("K", "rest")))
-        if any(spring["K"] for spring in springs)
-        else None,
-        motors=_motors([joint.get("motor") for joint in joints]),
-        base=base,
+        description=root.attributes.get("description", m.description),
+        gravity=root.vector("gravity", GRAVITY),
+        Ia=_column(joints, "rotor_inertia", 0.0),
+        stiffness=_column(joints, "stiffness", math.inf),
+        active=np.array([joint is None or joint.attributes.get("active") != "false" for joint in joints]),
+        springs=Springs(_column(springs, "stiffness", 0.0), _column(springs, "rest", 0.0)) if any(springs) else None,
+        motors=_motors(motors) if any(motors) else None,
         body_names=bodies,
-        frames=_frames(m, bodies),
+        frames=_frames(m, bodies, given),
     )
 
 
-def _motors(given: list[dict[str, float] | None]) -> Motors | None:
-    if not any(given):
-        return None
-    none = {"current_limit": math.inf, "voltage_limit": math.inf}
-
-    def column(key: str) -> Any:
-        if key == "dac_bits":
-            return np.array([0 if motor is None else int(motor[key]) for motor in given], dtype=np.int64)
-        values = [math.nan if motor is None else motor[key] if key in motor else none[key] for motor in given]
-        return np.array(values, dtype=np.float64)
-
-    return Motors(**{field.name: column(field.name) for field in dataclasses.fields(Motors)})
+def _column(elements: Iterable[Element | None], key: str, default: float) -> Floats:
+    """(n,) of one attribute, not negative; rest positions apart."""
+    values = []
+    for element in elements:
+        value = default if element is None else element.number(key, default)
+        if element is not None and value < 0.0 and key != "rest":
+            raise element.error(f"{key} is {value:g}, it is not below zero")
+        values.append(value)
+    return np.array(values)
 
 
-def _frames(m: Mechanism, bodies: tuple[str, ...]) -> tuple[Frame, ...]:
-    """The described frames in joint order, without the links <link>_body and the base that only URDF needs."""
-    other = [
-        frame
-        for frame in m.frames[m.n : -1]
-        if frame.name not in bodies and not (frame.name == "base" and frame.body == BASE)
-    ]
-    return (*(m.frame(link) for link in bodies), *other, m.frames[-1])
+def _motors(elements: list[Element | None]) -> Motors:
+    def value(element: Element | None, key: str) -> float:
+        if element is None:
+            return 0.0 if key == "dac_bits" else math.nan
+        return element.number(key, math.inf if key in UNLIMITED else None)
+
+    columns = {key: np.array([value(element, key) for element in elements]) for key in MOTOR}
+    columns["dac_bits"] = columns["dac_bits"].astype(np.int64)
+    return Motors(**columns)
+
+
+def _frames(m: Mechanism, bodies: tuple[str, ...], given: dict[str, Element]) -> tuple[Frame, ...]:
+    """The described frames in joint order, without the links <link>_body that only URDF needs."""
+    at = {frame.name: frame for frame in m.frames}
+    for j, link in enumerate(bodies):
+        if link not in at or at[link].body != j:
+            raise given[m.joint_names[j]].error(f"its joint moves no link called {link!r}")
+    other = [frame for frame in m.frames[m.n : -1] if frame.name not in bodies]
+    root = [frame for frame in other if not (frame.name == "base" and frame.body == BASE)]
+    return (*(at[link] for link in bodies), *root, m.frames[-1])
