@@ -24,6 +24,7 @@ SHARE = 0.9
 """The share of each limit that is used."""
 FREE_TURN, FREE_SLIDE = np.pi / 2.0, 0.25
 """Half the range of a joint without position limits: revolute (rad), prismatic (m)."""
+MOST_HARMONICS = 20
 POINTS = 120
 """Times at which the regressor is evaluated during the search."""
 
@@ -67,8 +68,8 @@ def excite(
     """Search an exciting trajectory of one period `duration` (s); the same seed gives the same motion."""
     if not (np.isfinite(duration) and duration > 0.0):
         raise InputError(f"the duration must be a positive number of seconds, found {duration}")
-    if harmonics < 3:
-        raise InputError(f"at least 3 harmonics are needed, found {harmonics}")
+    if not 3 <= harmonics <= MOST_HARMONICS:
+        raise InputError(f"3 to {MOST_HARMONICS} harmonics can be had, found {harmonics}")
     search = _Search(robot, duration, harmonics)
     rng = np.random.default_rng(seed)
     best = np.zeros((robot.n, 2, harmonics))

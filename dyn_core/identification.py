@@ -109,7 +109,7 @@ class Identification:
             "samples": self.count,
             "rate": self.samples.rate,
             "cutoff": self.samples.cutoff,
-            "condition": self.condition,
+            "condition": _json(self.condition),
             "notes": list(self.samples.notes),
             "parameters": [
                 {

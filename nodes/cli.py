@@ -26,6 +26,7 @@ The first command that needs it sets everything up inside this folder.
     state       show where the joints are
     stiffness   the tool's Cartesian stiffness, or its deflection under a load
   robots      list the robots that can be run
+  convert     write a robot's description in another notation
   excite      plan a motion that shows a robot's masses, inertias and friction
   identify    fit a robot's parameters to the log of a motion
   generate    write fast straight-line code of a robot's dynamics
@@ -168,7 +169,7 @@ def _excite_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--harmonics", type=_whole, default=5, metavar="N", help="default: 5")
     parser.add_argument("--rate", type=_positive, default=100.0, metavar="HZ", help="samples (default: 100)")
     parser.add_argument("--evaluations", type=_whole, default=300, metavar="N", help="motions tried (default: 300)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed, another motion (default: 0)")
+    parser.add_argument("--seed", type=_whole, default=1, metavar="N", help="another seed, another motion (default: 1)")
     parser.add_argument("--torques", action="store_true", help="add the model's torques, to rehearse `identify`")
     _json_option(parser)
 
@@ -179,6 +180,19 @@ def _identify_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="YAML", help="the new robot (default: <robot>_identified.yaml)")
     parser.add_argument("--cutoff", type=_positive, metavar="HZ", help="of the low-pass filter (default: chosen)")
     _json_option(parser)
+
+
+def _convert_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="IN", help="name of a robot, or a robot YAML or URDF file")
+    parser.add_argument("target", metavar="OUT", help="the file to write")
+    parser.add_argument(
+        "--to",
+        choices=("dh", "mdh", "origin", "urdf"),
+        help="standard or modified Denavit-Hartenberg, origin and axis, or URDF"
+        " (default: urdf if OUT ends in .urdf, else mdh)",
+    )
+    parser.add_argument("--floating", action="store_true", help="the base of the URDF file IN moves freely")
+    parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
 
 
 def _setup_options(parser: argparse.ArgumentParser) -> None:
@@ -238,20 +252,30 @@ def _robots(args: argparse.Namespace) -> int:
         try:
             robot = load_robot(name)
         except DynError as error:
-            rows.append({"name": name, "joints": None, "description": None, "error": str(error)})
+            rows.append({"name": name, "joints": None, "kind": None, "description": None, "error": str(error)})
         else:
-            rows.append({"name": name, "joints": robot.n, "description": robot.mechanism.description, "error": None})
+            m = robot.mechanism
+            kind = "floating base" if m.base is not None else "fixed base"
+            kind += ", elastic" if m.elastic.any() else ""
+            rows.append({"name": name, "joints": m.n, "kind": kind, "description": m.description, "error": None})
     if args.json:
         print(json.dumps({"robots": rows}, indent=2))
         return 0
     width = max([len(str(row["name"])) for row in rows], default=0)
-    print(f"{'name':{width}}  joints  description")
+    kinds = max([len(str(row["kind"])) for row in rows], default=0)
+    print(f"{'name':{width}}  joints  {'kind':{kinds}}  description")
     for row in rows:
         if row["error"] is None:
-            print(f"{row['name']:{width}}  {row['joints']:6}  {row['description']}")
+            print(f"{row['name']:{width}}  {row['joints']:6}  {row['kind']:{kinds}}  {row['description']}")
         else:
             print(f"{row['name']:{width}}       -  cannot be loaded: {str(row['error']).splitlines()[0]}")
     return 0
+
+
+def _convert(args: argparse.Namespace) -> int:
+    from nodes import convert
+
+    return convert.run(args)
 
 
 def _excite(args: argparse.Namespace) -> int:
@@ -346,6 +370,17 @@ COMMANDS = {
         _json_option,
         _robots,
         ("./dyn robots", "./dyn robots --json"),
+    ),
+    "convert": Command(
+        "Write a robot's description in another notation; it is read back and must be the same robot.",
+        "core",
+        _convert_options,
+        _convert,
+        (
+            "./dyn convert puma560 puma560_khalil.yaml --to mdh",
+            "./dyn convert puma560 puma560.urdf",
+            "./dyn convert robot.urdf robot.yaml --to dh --floating",
+        ),
     ),
     "excite": Command(
         "Plan a motion, within the joints' limits, that shows a robot's parameters well.",

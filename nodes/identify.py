@@ -20,6 +20,7 @@ from dyn_core.identification import Identification, identify, with_parameters
 from dyn_core.motion_log import motion_csv, read_motion_log
 
 YAML_SUFFIXES = (".yaml", ".yml")
+MOST_SAMPLES = 1_000_000
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,8 +32,9 @@ def run(args: argparse.Namespace) -> int:
     output = _output(args.output, f"{robot.name}_identified.yaml")
     log = read_motion_log(Path(args.log), text.mechanism)
     found = identify(robot, log, args.cutoff, text.fixed_parameters())
+    log_name = "".join(c if c.isprintable() else "?" for c in Path(args.log).name)
     heading = [
-        f"Identified from {Path(args.log).name} ({found.count} samples, {len(found.beta)} base parameters),",
+        f"Identified from {log_name} ({found.count} samples, {len(found.beta)} base parameters),",
         f"starting from {path.name}. Masses and inertias that no motion shows are as near to that file's as can be.",
     ]
     write_whole(output, text.with_mechanism(with_parameters(text.mechanism, found.chi), heading))
@@ -91,6 +93,8 @@ def run_excite(args: argparse.Namespace) -> int:
     """Search an exciting trajectory and write it."""
     robot = load_robot(args.robot)
     output = _output(args.output, f"{robot.name}_excitation.csv")
+    if not 2 <= args.duration * args.rate <= MOST_SAMPLES:
+        raise InputError(f"{args.duration:g} s at {args.rate:g} Hz: 2 to {MOST_SAMPLES} samples can be written")
     found = excite(robot, args.duration, args.harmonics, args.evaluations, args.seed)
     t = np.arange(round(args.duration * args.rate) + 1) / args.rate
     q, qd, qdd = found.trajectory.sample(t)
