@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import platform
@@ -13,7 +14,7 @@ from typing import Any
 
 from dyn_core.errors import DynError
 
-NAMES = ("dynamics", "loop")
+NAMES = ("dynamics", "customised", "chains", "loop")
 
 
 def _measure(name: str) -> tuple[Any, list[str]]:
@@ -24,17 +25,15 @@ def _measure(name: str) -> tuple[Any, list[str]]:
         rows = run()
         head = f"{'work':34} {'ours':>13} {'peer':>13}  {'':26} ratio [10 % - 90 % of rounds]"
         return [asdict(row) for row in rows], [head, *(row.row() for row in rows)]
-    from bench.loop import run as run_loop
-    from bench.loop import table
-
-    figures = run_loop()
-    return figures, table(figures)
+    module = importlib.import_module(f"bench.{name}")
+    figures = module.run()
+    return figures, module.table(figures)
 
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     versions = {}
-    for package in ("numpy", "numba", "pin", "ros-jazzy-rclpy"):
+    for package in ("numpy", "numba", "pin", "casadi", "ros-jazzy-rclpy"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
