@@ -70,6 +70,9 @@ def excite(
         raise InputError(f"the duration must be a positive number of seconds, found {duration}")
     if not 3 <= harmonics <= MOST_HARMONICS:
         raise InputError(f"3 to {MOST_HARMONICS} harmonics can be had, found {harmonics}")
+    if not robot.mechanism.active.all():
+        still = [name for name, active in zip(robot.joint_names, robot.mechanism.active, strict=True) if not active]
+        raise InputError(f"{robot.name}: {', '.join(still)} cannot be driven, so no motion can be planned for it")
     search = _Search(robot, duration, harmonics)
     rng = np.random.default_rng(seed)
     best = np.zeros((robot.n, 2, harmonics))
@@ -111,7 +114,7 @@ class _Search:
         )
         self.order = np.arange(1.0, harmonics + 1)
         self.times = np.linspace(0.0, duration, POINTS, endpoint=False)
-        self.efforts = np.where(m.active & np.isfinite(m.effort_limits), m.effort_limits, np.inf)
+        self.efforts = m.effort_limits
         rng = np.random.default_rng(0)
         q = rng.uniform(self.low, self.high, (POINTS, robot.n))
         speed = (self.high - self.low) * np.pi / duration * harmonics

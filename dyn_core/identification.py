@@ -25,6 +25,8 @@ from .tree.base_parameters import BaseParameters
 from .tree.regressor import FS, FV, IA, INERTIAL, WIDTH
 
 FILTER_ORDER = 4
+CHUNK = 10_000
+"""Samples whose whole regressor is in memory at a time."""
 REWEIGHTINGS = 4
 RANK = 1e-9
 POOR = 30.0
@@ -210,8 +212,11 @@ def linear_system(robot: Robot, samples: Samples, base: BaseParameters) -> tuple
     Where the motion was filtered, both sides pass the same filter, lose their ends, and keep as many samples as the
     filter leaves independent (Gautier's parallel filter and decimation).
     """
-    W = robot.regressor(samples.q, samples.qd, samples.qdd)[..., base.columns]
     tau = samples.tau
+    W = np.empty((*tau.shape, len(base.columns)))
+    for start in range(0, len(tau), CHUNK):
+        part = slice(start, start + CHUNK)
+        W[part] = robot.regressor(samples.q[part], samples.qd[part], samples.qdd[part])[..., base.columns]
     if samples.cutoff is None:
         return W, tau
     edge, step = int(samples.rate / samples.cutoff), max(1, int(samples.rate / (2.0 * samples.cutoff)))

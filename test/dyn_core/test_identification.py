@@ -186,6 +186,8 @@ def test_an_arm_that_cannot_hold_itself_is_refused() -> None:
     weak = Robot(replace(m, effort_limits=np.full(2, 0.1)))
     with pytest.raises(InputError, match="effort limits"):
         excite(weak, evaluations=5)
+    with pytest.raises(InputError, match="elbow cannot be driven"):
+        excite(Robot(replace(m, active=np.array([True, False]))))
 
 
 @pytest.mark.parametrize(("options", "match"), [({"duration": -1.0}, "duration"), ({"harmonics": 2}, "harmonics")])
