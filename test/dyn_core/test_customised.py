@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -22,12 +23,15 @@ from dyn_core import Robot, load_robot
 from dyn_core.customised import MODELS, customised_source, general_operations
 from dyn_core.customised.operations import counted, source_operations
 from dyn_core.customised.robot import difference
+from dyn_core.customised.source import CustomisedSource
 from dyn_core.customised.unfolded import direct, inverse, mass_matrix
 from dyn_core.errors import InputError, MissingLibraryError, SingularityError
 from dyn_core.mechanism import PRISMATIC, REVOLUTE, FloatingBase, Mechanism, Springs
 from dyn_core.tree.record import pack
+from nodes import cli, environment
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "customised_models.md"
 
 
 def states(mechanism: Mechanism, count: int) -> tuple[np.ndarray, ...]:
@@ -247,3 +251,69 @@ def test_a_second_process_neither_generates_nor_compiles(tmp_path: Path) -> None
     assert said[0][1] == "True False"
     assert said[1] == [said[0][0], "False True"]
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def documented() -> list[tuple[str, ...]]:
+    """The rows of the page's table of operations: robot, model, and three counts."""
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in PAGE.read_text().splitlines()
+        if line.startswith("|")
+    ]
+    return [row for row in rows if row[1] in MODELS]
+
+
+@pytest.mark.parametrize(("robot", "model", "general", "customised", "grouped"), documented())
+def test_the_page_tells_the_operations(robot: str, model: str, general: str, customised: str, grouped: str) -> None:
+    from bench.customised import general_6r
+
+    mechanism = general_6r() if robot == "general_6r" else load_robot(robot).mechanism
+    counts = (
+        general_operations(mechanism, model),
+        customised_source(mechanism, model, grouped=False).operations,
+        customised_source(mechanism, model).operations,
+    )
+    told = tuple(f"{count.multiplications} + {count.additions}" for count in counts)
+    assert told == (general, customised, grouped)
+
+
+def test_the_general_arm_answers_as_the_general_kernels() -> None:
+    from bench.customised import general_6r
+
+    for model in MODELS:
+        assert difference(general_6r(), customised_source(general_6r(), model)) < 1e-10
+
+
+@pytest.mark.parametrize("command", re.findall(r"^\./dyn (generate .*)$", PAGE.read_text(), re.MULTILINE))
+def test_the_commands_of_the_page_write_source_that_answers(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "enter", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(command.split()) == 0
+    said = capsys.readouterr()
+    written = list(tmp_path.iterdir())
+    counts, text = (said.out, written[0].read_text()) if written else (said.err, said.out)
+    assert counts.count("multiplications") == 2
+    args = cli.parse(command.split())
+    mechanism = load_robot(args.robot).mechanism
+    operations = customised_source(mechanism, args.model).operations
+    assert str(operations) in counts
+    assert difference(mechanism, CustomisedSource(args.model, text, operations)) < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["nobody"], "no robot 'nobody'"),
+        (["planar_2r", "--output", "nowhere/x.py"], "cannot write nowhere/x.py: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    words: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "enter", lambda *_: None)
+    assert cli.main(["generate", *words]) == 2
+    said = capsys.readouterr().err
+    assert line in said
+    assert said.count("\n") == 1
