@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from dyn_core import load_robot
 from dyn_core.control import ComputedTorque
 from dyn_core.errors import DynError
 from nodes import parameters
@@ -34,6 +33,7 @@ from nodes.loop import (
 from nodes.messages import DropCounter, Dropped, JointOrder, TrajectoryPoints, code_limits, joint_state
 from nodes.plan import Hold, Plan, State, joined
 from nodes.process import run
+from nodes.robots import load_fixed_robot
 
 LEADS = (0.02, 0.2, 1.0)
 """A new trajectory begins this far ahead (s), so that it is ready in time; the next one is tried if it was not."""
@@ -61,7 +61,7 @@ class ComputedTorqueController(LifecycleNode):
     def __init__(self) -> None:
         super().__init__("computed_torque_controller")
         parameters.declare(self, parameters.COMPUTED_TORQUE_CONTROLLER)
-        code_limits(load_robot(self.get_parameter("robot").value))
+        code_limits(load_fixed_robot(self.get_parameter("robot").value))
         self._drops = DropCounter()
         self._statistics = CycleStatistics()
         self._label = "unconfigured"
@@ -91,7 +91,7 @@ class ComputedTorqueController(LifecycleNode):
         """Load the robot, and compile and call once everything that the loop will call."""
         given = parameters.values(self, parameters.COMPUTED_TORQUE_CONTROLLER)
         try:
-            self._robot = load_robot(given["robot"])
+            self._robot = load_fixed_robot(given["robot"])
             code_limits(self._robot)
             self._law = ComputedTorque(
                 self._robot, given["bandwidth"], mode=given["mode"], friction=given["friction"]

@@ -15,13 +15,14 @@ from dyn_robot.srv import GetStiffness
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from dyn_core import Robot, load_robot
+from dyn_core import Robot
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.trajectory import Trajectory, through_points
 from nodes.bringup import system
 from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient, nanoseconds
 from nodes.clients import stiffness_dict
 from nodes.domain import claim_domain
+from nodes.robots import load_fixed_robot
 from nodes.up import running
 
 SWING = 0.5
@@ -46,7 +47,7 @@ class Motion:
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo; status 0 only if everything went well."""
-    robot = load_robot(args.robot)
+    robot = load_fixed_robot(args.robot)
     _ = robot.actuation
     os.environ["ROS_DOMAIN_ID"] = str(claim_domain())
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
@@ -73,7 +74,8 @@ def plan(robot: Robot, start: np.ndarray) -> Motion:
     limits = robot.mechanism.position_limits
     low, high = limits[:, 0], limits[:, 1]
     room = np.where(np.isfinite(high - low), 0.4 * (high - low), SWING)
-    swing = np.minimum(SWING, room) * np.where(np.arange(robot.n) % 2 == 0, 1.0, -1.0)
+    driven = _driven(robot)
+    swing = np.minimum(SWING, room) * driven * np.where(np.cumsum(driven) % 2 == 1, 1.0, -1.0)
     rows = np.array([np.clip(start + part * swing, low, high) for part in WAYPOINTS])
     positions = np.vstack((start, rows))
     duration = SECONDS
@@ -86,10 +88,16 @@ def plan(robot: Robot, start: np.ndarray) -> Motion:
     return motion
 
 
+def _driven(robot: Robot) -> np.ndarray:
+    """(n,) which joints have motors; the others, such as elastic ones, move as the dynamics says."""
+    return robot.mechanism.active & ~robot.mechanism.elastic
+
+
 def _possible(robot: Robot, trajectory: Trajectory) -> bool:
     q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, 200))
     _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
-    return bool((np.abs(qd) <= 0.8 * robot.mechanism.velocity_limits).all() and not cut.any())
+    slow = (np.abs(qd) <= 0.8 * robot.mechanism.velocity_limits).all()
+    return bool(slow and not cut[:, _driven(robot)].any())
 
 
 def _perform(robot: Robot, client: RobotClient) -> dict[str, Any]:
@@ -173,8 +181,8 @@ def _report(
     problems = [f"the controller has a fault: {fault}"] if fault else []
     problems += [
         f"{joint['name']}: tracking error {joint['rms_error']:.2g} {joint['unit']} rms is above {TOLERANCE:g}"
-        for joint in joints
-        if not joint["rms_error"] < TOLERANCE  # type: ignore[operator]
+        for joint, driven in zip(joints, _driven(robot), strict=True)
+        if driven and not joint["rms_error"] < TOLERANCE  # type: ignore[operator]
     ]
     if not stiffness.success and not np.any(stiffness.compliance):
         problems.append(f"stiffness: {stiffness.message}")

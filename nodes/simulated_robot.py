@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from dyn_core import load_robot
 from dyn_core.actuation import code_voltage
 from dyn_core.errors import InputError, SimulationError
 from dyn_core.simulation import Stepper
@@ -35,6 +34,7 @@ from nodes.loop import (
 )
 from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes, wrench
 from nodes.process import run
+from nodes.robots import load_fixed_robot
 
 CLOCK_RATE = 100.0
 """Messages per second on /clock."""
@@ -53,7 +53,7 @@ class SimulatedRobot(Node):
         super().__init__("simulated_robot")
         parameters.declare(self, parameters.SIMULATED_ROBOT)
         self._given = given = parameters.values(self, parameters.SIMULATED_ROBOT)
-        self._robot = load_robot(given["robot"])
+        self._robot = load_fixed_robot(given["robot"])
         self._joints = JointOrder(self._robot.joint_names)
         self._initial = self._initial_positions(given["initial_positions"])
         self._lowest, self._highest = code_limits(self._robot)

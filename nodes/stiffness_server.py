@@ -10,13 +10,13 @@ from dyn_robot.srv import GetDeflection, GetStiffness
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from dyn_core import load_robot
 from dyn_core.errors import DynError, InputError
 from nodes import parameters
 from nodes.diagnostics import OK, Diagnostics, Report
 from nodes.loop import subscribe, take_newest
 from nodes.messages import DropCounter, Dropped, JointOrder, joint_state
 from nodes.process import run
+from nodes.robots import load_fixed_robot
 
 
 class StiffnessServer(Node):
@@ -32,7 +32,7 @@ class StiffnessServer(Node):
         super().__init__("stiffness_server")
         parameters.declare(self, parameters.STIFFNESS_SERVER)
         given = parameters.values(self, parameters.STIFFNESS_SERVER)
-        self._robot = load_robot(given["robot"])
+        self._robot = load_fixed_robot(given["robot"])
         self._frame = given["frame"]
         self._joints = JointOrder(self._robot.joint_names)
         self._robot.stiffness(np.zeros(self._robot.n), self._frame)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from dyn_core import load_robot
 from nodes.bringup import System, system
 from nodes.client import SIMULATION, ClientError, RobotClient
+from nodes.robots import load_fixed_robot
 from nodes.supervisor import Supervisor, in_words
 
 START_TIMEOUT = 180.0
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     given = {"robot": args.robot, "namespace": args.namespace}
     if args.rate is not None:
         given["rate"] = args.rate
-    robot = load_robot(args.robot)
+    robot = load_fixed_robot(args.robot)
     _ = robot.actuation
     planned = system("sim", given)
     try:
