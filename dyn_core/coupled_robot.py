@@ -176,7 +176,8 @@ class CoupledRobot(Robot):
 
     def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
         """Cartesian stiffness of a frame at q (n,) from the stiffnesses of the independent joints."""
-        self._fixed_base("a stiffness")
+        if self._base:
+            raise InputError(f"{self.name} has a floating base: a stiffness can be had of robots with a fixed one only")
         _, (q,) = self.checked_state({"q": q})
         if q.ndim != 1:
             raise InputError(f"q has shape {q.shape}, expected ({self.nq},)")

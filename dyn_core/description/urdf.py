@@ -117,8 +117,9 @@ def _joint(root: ElementTree.Element, m: Mechanism, j: int, parent: str, P: Floa
     ElementTree.SubElement(joint, "limit", limit)
     ElementTree.SubElement(joint, "dynamics", damping=_number(m.Fv[j]), friction=_number(m.Fs[j]))
     if m.mimic is not None and m.mimic.leader[j] != j:
-        following = {"multiplier": _number(m.mimic.multiplier[j]), "offset": _number(m.mimic.offset[j])}
-        ElementTree.SubElement(joint, "mimic", joint=m.joint_names[m.mimic.leader[j]], **following)
+        following = {"joint": m.joint_names[m.mimic.leader[j]]}
+        following |= {"multiplier": _number(m.mimic.multiplier[j]), "offset": _number(m.mimic.offset[j])}
+        ElementTree.SubElement(joint, "mimic", following)
 
 
 def _inertial(link: ElementTree.Element, M: float, MS: Floats, J: Floats, Q: Floats) -> None:

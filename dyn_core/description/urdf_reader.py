@@ -335,7 +335,7 @@ def _assemble(
         M=np.array([body.M for body in bodies]),
         MS=np.array([body.MS for body in bodies]),
         J=np.array([body.J for body in bodies]),
-        Ia=np.zeros(n),
+        Ia=_rotor_inertias(root, moving),
         Fv=of_joints("Fv"),
         Fs=of_joints("Fs"),
         stiffness=np.full(n, np.inf),
@@ -350,6 +350,14 @@ def _assemble(
     )
     _check_inertia(mechanism, root, links, moving, bodies)
     return mechanism
+
+
+def _rotor_inertias(root: Element, moving: list[_Joint]) -> Floats:
+    """(n,) those that <dyn_robot> gives (see urdf_extension), which a joint without other inertia needs."""
+    extension = root.one("dyn_robot")
+    joints = [] if extension is None else extension.all("joint")
+    given = {joint.text("name"): joint.number("rotor_inertia", 0.0) for joint in joints}
+    return np.array([given.get(joint.name, 0.0) for joint in moving])
 
 
 def _frames(at: dict[str, tuple[int, Floats]], moving: list[_Joint], parent: Ints) -> tuple[Frame, ...]:
@@ -445,7 +453,7 @@ def _idle_joints(m: Mechanism) -> list[int]:
     idle = np.zeros(m.n, dtype=bool)
     for j in reversed(range(m.n)):
         alone = m.M[j] if m.joint_type[j] == PRISMATIC else m.J[j, 2, 2]
-        idle[j] = not heavy[j] or (leaf[j] and alone <= 0.0)
+        idle[j] = (not heavy[j] or (leaf[j] and alone <= 0.0)) and m.Ia[j] == 0.0
         if m.parent[j] != BASE:
             leaf[m.parent[j]] = False
             heavy[m.parent[j]] |= heavy[j]
