@@ -480,3 +480,126 @@ def test_a_merged_link_keeps_the_dynamics(tmp_path: Path) -> None:
     for q, qd, qdd in rng.uniform(-2, 2, (10, 3, 3)):
         expected = pin.rnea(model, model.createData(), q, qd, qdd)
         np.testing.assert_allclose(robot.inverse_dynamics(q, qd, qdd), expected, rtol=1e-9, atol=1e-9)
+
+
+KHALIL = """\
+name: khalil
+base: {type: floating, name: trunk, M: 10, MS: [1, 0, 0], J: {xx: 0.2, yy: 0.5, zz: 0.5}}
+joints:
+  - name: j1
+    type: revolute
+    parent: trunk
+    mdh: {gamma: 30 deg, b: 0.1, alpha: 90 deg, d: 0.2, theta: 0.3, r: 0.4}
+    Ia: 0.5
+    Fv: 0.6
+    Fs: 0.7
+    link: {name: one, M: 2, MS: [0.2, 0, 0.4], J: [[0.6, 0, -0.05], [0, 0.7, 0], [-0.05, 0, 0.5]]}
+  - name: j2
+    type: prismatic
+    mdh: [{alpha: 90 deg}, {d: 0.1, r: 0.2}]
+    spring: {stiffness: 300, rest: 0.05}
+    link: {name: two, mass: 1, frame: {xyz: [0, 0, 0.3]}}
+  - name: plate
+    type: fixed
+    parent: trunk
+    mdh: {b: 0.5}
+    link: {name: lid, mass: 3}
+"""
+
+
+def test_every_field_of_khalil_is_read(tmp_path: Path) -> None:
+    m = load(tmp_path, KHALIL)
+    assert m.base is not None
+    assert m.springs is not None
+    assert (m.base.name, m.base.M) == ("trunk", 13)  # with the lid, fixed to it
+    np.testing.assert_allclose(m.base.MS, [1, 0, 1.5])
+    np.testing.assert_allclose(m.base.J, np.diag([0.2 + 0.75, 0.5 + 0.75, 0.5]))
+    np.testing.assert_allclose([m.Ia[0], m.Fv[0], m.Fs[0]], [0.5, 0.6, 0.7])
+    np.testing.assert_allclose(m.M, [2, 1])
+    np.testing.assert_allclose(m.MS[0], [0.2, 0, 0.4])
+    np.testing.assert_allclose(m.J[0], [[0.6, 0, -0.05], [0, 0.7, 0], [-0.05, 0, 0.5]])
+    np.testing.assert_array_equal(m.springs.K, [0, 300])
+    np.testing.assert_array_equal(m.springs.rest, [0, 0.05])
+    np.testing.assert_array_equal(m.active, [True, False])
+    np.testing.assert_array_equal(m.stiffness, [math.inf, 300])
+    assert [frame.name for frame in m.frames] == ["one", "two", "trunk", "lid", "tool"]
+    np.testing.assert_allclose(m.frame("one").p, 0)
+    np.testing.assert_allclose(m.frame("two").p, [0, 0, 0.3])
+    np.testing.assert_allclose(m.frame("tool").p, [0, 0, 0.5])  # of the last joint of the file
+    np.testing.assert_array_equal(m.MS[1], 0)  # inertia is about the frame of the notation
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_modified_rows_are_khalil_s(kind: str, tmp_path: Path) -> None:
+    """T = Rot(z, gamma) Tran(z, b) Rot(x, alpha) Tran(x, d) Rot(z, theta) Tran(z, r), q added to its entry."""
+    gamma, b, alpha, d, theta, r, q = 0.3, 0.1, -1.1, 0.4, 2.0, -0.2, 0.7
+    row = f"{{gamma: {gamma}, b: {b}, alpha: {alpha}, d: {d}, theta: {theta}, r: {r}}}"
+    text = f"name: a\njoints:\n  - {{name: j, type: {kind}, mdh: {row}, link: {{name: l, mass: 1}}, Ia: 1}}\n"
+    theta, r = (theta + q, r) if kind == "revolute" else (theta, r + q)
+    steps = [
+        pin.SE3(pin.utils.rotate("z", gamma), np.array([0, 0, b])),
+        pin.SE3(pin.utils.rotate("x", alpha), np.array([d, 0, 0])),
+        pin.SE3(pin.utils.rotate("z", theta), np.array([0, 0, r])),
+    ]
+    expected = (steps[0] * steps[1] * steps[2]).homogeneous
+    np.testing.assert_allclose(Robot(load(tmp_path, text)).forward_kinematics([q], "l"), expected, atol=1e-12)
+
+
+KHALIL_MISTAKES = {
+    "both masses": ("M: 2,", "M: 2, mass: 2,", 11, r"link\.M: given together with mass; allowed: either mass"),
+    "no mass": ("M: 2,", "M: 0,", 11, r"link\.M: is 0 but MS or J is not"),
+    "missing M": ("M: 2, ", "", 11, r"link\.M: missing; allowed: a finite number >= 0 in kg"),
+    "J too small": ("J: [[0.6,", "J: [[0.01,", 11, r"link\.J: not positive definite .* about the centre of mass"),
+    "J of a base": ("xx: 0.2", "xx: -0.2", 2, r"base\.J: not positive definite"),
+    "two Ia": ("    Ia: 0.5", "    Ia: 0.5\n    rotor_inertia: 1", 8, r"Ia: given together with .*rotor_inertia"),
+    "two Fv": ("    Fv: 0.6", "    Fv: 0.6\n    friction: {viscous: 1}", 9, r"Fv: given together with .*viscous"),
+    "negative Fs": ("Fs: 0.7", "Fs: -0.7", 10, r"Fs: found -0.7; allowed: a finite number >= 0"),
+    "unknown parameter": ("theta: 0.3", "teta: 0.3", 7, r"mdh\.teta: unknown key; .*'theta'"),
+    "no rows": ("[{alpha: 90 deg}, {d: 0.1, r: 0.2}]", "[]", 14, r"mdh: found a list of 0; allowed: a list with"),
+    "bad row": ("{alpha: 90 deg},", "{alpha: x},", 14, r"mdh\[0\]\.alpha: found 'x'; allowed: an angle"),
+    "axis": ("    Ia: 0.5", "    axis: [0, 0, 1]", 8, r"axis: has no meaning with mdh"),
+    "base word": (
+        KHALIL.splitlines()[1],
+        "base: flying",
+        2,
+        r"base: found 'flying'; allowed: fixed, or {type: floating",
+    ),
+    "base type": ("type: floating", "type: flying", 2, r"base\.type: found 'flying'; allowed: .*floating"),
+    "base key": ("name: trunk", "nam: trunk", 2, r"base\.nam: unknown key"),
+    "base's name": ("name: one", "name: trunk", 11, r"link\.name: 'trunk' is the name of the base"),
+    "base called tool": ("name: trunk", "name: tool", 2, r"base\.name: 'tool' is a frame that every robot has"),
+    "no spring": ("stiffness: 300", "stiffness: 0", 15, r"spring\.stiffness: found 0; allowed: a finite number > 0"),
+    "driven spring": ("    spring", "    active: true\n    spring", 15, r"active: true, but the joint has a spring"),
+    "motor on spring": ("    spring", "    motor: {}\n    spring", 15, r"motor: given for a joint with a spring"),
+    "spring on fixed": (
+        "mdh: {b: 0.5}",
+        "mdh: {b: 0.5}\n    spring: {}",
+        21,
+        r"spring: has no meaning on a fixed joint",
+    ),
+    "lonely mimic": ("    Fs: 0.7", "    mimic: {joint: j9}", 10, r"mimic\.joint: no independent joint is called 'j9'"),
+    "mimic itself": ("    Fs: 0.7", "    mimic: {joint: j1}", 10, r"mimic\.joint: no independent joint is called 'j1'"),
+    "mimic of spring": (
+        "    spring",
+        "    mimic: {joint: j1}\n    spring",
+        16,
+        r"spring: given for a joint that follows",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "line", "complaint"), KHALIL_MISTAKES.values(), ids=KHALIL_MISTAKES)
+def test_a_mistake_in_khalil_s_keys_is_named(old: str, new: str, line: int, complaint: str, tmp_path: Path) -> None:
+    assert old in KHALIL
+    file = write(tmp_path, KHALIL.replace(old, new, 1))
+    with pytest.raises(DescriptionError) as caught:
+        load_mechanism(file)
+    every = [str(caught.value), *getattr(caught.value, "__notes__", [])]
+    place = f"{file}:{line}: "
+    assert any(text.startswith(place) and re.search(complaint, text.removeprefix(place)) for text in every), every
+
+
+def test_a_floating_robot_without_any_mass_is_refused(tmp_path: Path) -> None:
+    text = "name: a\nbase: {type: floating}\njoints: [{name: j, type: revolute, mdh: {}, Ia: 1}]\n"
+    with pytest.raises(DescriptionError, match="base: floats, but the robot has no mass at all"):
+        load(tmp_path, text)
