@@ -16,7 +16,7 @@ from dyn_core import Robot, load_robot
 from dyn_core.description import load_mechanism
 from dyn_core.description.refit import RobotText
 from dyn_core.errors import DescriptionError, InputError
-from dyn_core.excitation import SHARE, FourierSeries, excite
+from dyn_core.excitation import FourierSeries, excite
 from dyn_core.identification import identify, physical_parameters, prepare, with_parameters
 from dyn_core.mechanism import Mechanism
 from dyn_core.motion_log import MotionLog, motion_csv, read_motion_log
@@ -166,7 +166,7 @@ def test_exciting_motion_keeps_the_limits_and_rests_at_its_ends() -> None:
     assert (q > m.position_limits[:, 0]).all()
     assert (q < m.position_limits[:, 1]).all()
     assert (np.abs(qd) < m.velocity_limits).all()
-    assert (np.abs(robot.inverse_dynamics(q, qd, qdd)).max(axis=0) < m.effort_limits * (1.0 + (1.0 - SHARE))).all()
+    assert (np.abs(robot.inverse_dynamics(q, qd, qdd)).max(axis=0) < m.effort_limits).all()
     for end in (0.0, 10.0, -1.0, 11.0):
         at, speed, acceleration = found.trajectory.sample(end)
         assert at == pytest.approx(q[0])
@@ -174,6 +174,18 @@ def test_exciting_motion_keeps_the_limits_and_rests_at_its_ends() -> None:
         assert np.abs(acceleration).max() < 1e-12
     assert np.gradient(q, t, axis=0)[5:-5] == pytest.approx(qd[5:-5], abs=1e-3)
     assert np.gradient(qd, t, axis=0)[5:-5] == pytest.approx(qdd[5:-5], abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_effort_limits_that_bind_make_the_motion_smaller(seed: int) -> None:
+    m = load_robot("planar_2r").mechanism
+    t = np.linspace(0.0, 3.0, 3000)
+    free = excite(Robot(m), 3.0, evaluations=1, seed=seed).trajectory.sample(t)
+    limits = 0.9 * np.abs(Robot(m).inverse_dynamics(*free)).max(axis=0)
+    robot = Robot(replace(m, effort_limits=limits))
+    state = excite(robot, 3.0, evaluations=10, seed=seed).trajectory.sample(t)
+    assert (np.abs(robot.inverse_dynamics(*state)).max(axis=0) <= limits).all()
+    assert np.ptp(state[0], axis=0).min() > 0.1
 
 
 def test_missing_limits_are_named() -> None:
