@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dyn_core import Robot
-from dyn_core.description import load_mechanism
-from dyn_core.description.robot_file import JOINT_KEYS, MOTOR_KEYS, ROBOT_KEYS
+from dyn_core import load_robot
+from dyn_core.description.robot_file import BASE_KEYS, JOINT_KEYS, LINK_KEYS, MOTOR_KEYS, ROBOT_KEYS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,13 +41,13 @@ def test_a_robot_example_loads(place: str, text: str, tmp_path: Path) -> None:
         pytest.skip("not a robot description")
     file = tmp_path / "robot.yaml"
     file.write_text(text)
-    robot = Robot(load_mechanism(file))
-    assert robot.mass_matrix([0.0] * robot.n).shape == (robot.n, robot.n)
+    robot = load_robot(file)
+    assert robot.mass_matrix(robot.neutral()).shape == (robot.nv, robot.nv)
 
 
 def test_the_reference_names_every_key() -> None:
     text = (ROOT / "docs" / "robot_description.md").read_text()
-    missing = [key for key in (*ROBOT_KEYS, *JOINT_KEYS, *MOTOR_KEYS) if f"`{key}`" not in text]
+    missing = [key for key in (*ROBOT_KEYS, *JOINT_KEYS, *LINK_KEYS, *BASE_KEYS, *MOTOR_KEYS) if f"`{key}`" not in text]
     assert not missing
 
 
