@@ -33,6 +33,10 @@ class CustomisationError(DynError):
     """A customised model cannot be made or kept."""
 
 
+class ClosureError(DynError):
+    """A closed chain cannot be closed: says which loop, and how far it is from closing."""
+
+
 class SimulationError(DynError):
     """A simulation cannot go on; what was computed so far is kept."""
 

@@ -96,6 +96,33 @@ class Mimic:
     """(n,) rad or m, 0 where joint j is independent."""
 
 
+CUT_JOINTS = {
+    "planar_revolute": ((0, 0, 0), (0, 1, 0)),
+    "revolute": ((0, 0, 0), (0, 1, 0), (0, 2, 0), (1, 0, 2), (1, 1, 2)),
+    "spherical": ((0, 0, 0), (0, 1, 0), (0, 2, 0)),
+    "universal": ((0, 0, 0), (0, 1, 0), (0, 2, 0), (1, 0, 1)),
+    "prismatic": ((0, 0, 0), (0, 1, 0), (1, 0, 2), (1, 1, 2), (1, 0, 1)),
+    "fixed": ((0, 0, 0), (0, 1, 0), (0, 2, 0), (1, 0, 2), (1, 1, 2), (1, 0, 1)),
+}
+"""What a cut joint of each kind forbids, row by row.
+
+(0, a, 0): the second frame's origin moves along axis a of the first; (1, a, b): axis a of the first frame and axis b of
+the second leave their right angle. Revolute joints turn about z, prismatic ones slide along z, a universal joint turns
+about x of the first frame and y of the second; a planar revolute joint leaves everything out of the xy plane free.
+"""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A joint at which a closed chain was cut: two frames on two bodies (BASE: the base), kept together."""
+
+    name: str
+    kind: str
+    """One of CUT_JOINTS."""
+    first: Frame
+    second: Frame
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """A tree of n bodies, each carried by one joint; parents come before their children."""
@@ -140,6 +167,10 @@ class Mechanism:
     base: FloatingBase | None = None
     """A floating base; None: the base is fixed. gravity is then in the axes of the world."""
     springs: Springs | None = None
+    loops: tuple[Loop, ...] = ()
+    """Cut joints that close chains."""
+    assembly: Floats | None = None
+    """(n,) a configuration near which the loops are closed: it says which of several assembly modes is meant."""
     mimic: Mimic | None = None
     """Which joints follow others; only a CoupledRobot heeds it, others take all joints as independent."""
 

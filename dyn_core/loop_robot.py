@@ -1,0 +1,370 @@
+"""A robot with closed chains, behind the same face as an open one, in its active joints."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, NoReturn
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.optimize import least_squares
+
+from .actuation import Actuation
+from .errors import ClosureError, DescriptionError, InputError, SingularityError
+from .jit import compiled_call
+from .loops import multipliers, projection
+from .loops.closure import CLOSED, SMALLEST_PIVOT, close, closed_rates
+from .loops.constraints import TYPE, constraint_terms, pack_rows
+from .mechanism import Floats, Mechanism
+from .robot import Method, Robot
+from .stiffness import Stiffness, cartesian_stiffness
+from .tree.record import NOT_FINITE, OK, SINGULAR
+from .tree.rnea import rnea_batch
+
+Formulation = Literal["projection", "multipliers"]
+FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers")
+NEAR = 0.05  # active positions this close to the last ones (rad or m) are closed from there
+RANK = 1e-8
+
+
+class Closed(NamedTuple):
+    """A closed configuration and what it does to the tree's n joints."""
+
+    q: Floats
+    """(n,) positions of all joints."""
+    qd: Floats
+    """(n,) their speeds, G qd_a."""
+    G: Floats
+    """(n, a) their rates per rate of the active joints."""
+    g: Floats
+    """(n,) their accelerations at qdd_a = 0."""
+    distance: float
+    """From a singularity: the smallest pivot of the passive joints' Jacobian over its largest entry."""
+
+
+class LoopRobot(Robot):
+    """A robot whose chains close, with as many active joints as it has freedoms.
+
+    q, qd, qdd, tau (..., n) are those of the active joints, `joint_names`. The assembly mode is that of the described
+    configuration, kept along the straight way from there. Wrenches act on every link of the tree.
+    """
+
+    compiled = False
+
+    def __init__(self, mechanism: Mechanism, formulation: Formulation = "projection") -> None:
+        if not mechanism.loops:
+            raise InputError(f"{mechanism.name} has no loops: use Robot")
+        if mechanism.base is not None or mechanism.mimic is not None:
+            raise InputError(f"{mechanism.name}: closed chains need a fixed base and no mimic joints")
+        self.tree = Robot(mechanism)
+        """The same mechanism with its loops open."""
+        self.mechanism = mechanism
+        self.name = mechanism.name
+        self.formulation = _known(formulation)
+        driven = mechanism.active
+        self.joints = np.flatnonzero(driven)
+        self.joint_names = tuple(mechanism.joint_names[j] for j in self.joints)
+        self.n = self.nq = self.nv = len(self.joints)
+        self._zero = np.zeros(self.n)
+        self._active, self._passive = self.joints.astype(float), np.flatnonzero(~driven).astype(float)
+        self._all_rows, self._owners = pack_rows(mechanism)
+        start = np.zeros(mechanism.n) if mechanism.assembly is None else np.array(mechanism.assembly, float)
+        self.reference = self._assembled(start)
+        """(n of the tree,) the closed configuration that stands for the assembly mode."""
+        self._rows = self._independent_rows()
+        p, n = len(self._passive), mechanism.n
+        self._work = np.zeros((4 + 2 * p, max(n, p)))
+        self._vectors = np.zeros((5, n))
+        self._G = np.zeros((n, self.n))
+        self._A = np.zeros((n, n))
+        self._last = self.reference.copy()
+
+    def __repr__(self) -> str:
+        return f"LoopRobot({self.name!r}, n={self.n} of {self.mechanism.n} joints, {len(self.mechanism.loops)} loops)"
+
+    def using(self, formulation: Formulation) -> LoopRobot:
+        """The same robot, computed by another formulation."""
+        other = copy.copy(self)
+        other.formulation = _known(formulation)
+        other._last = self._last.copy()
+        return other
+
+    def neutral(self) -> Floats:
+        """(n,) the active joints of the described configuration."""
+        return self.reference[self.joints].copy()
+
+    # closure
+
+    @property
+    def redundant_constraints(self) -> int:
+        """How many of the cut joints' constraints follow from the others."""
+        return len(self._all_rows) - len(self._rows)
+
+    def closed(self, q: Any, qd: Any = None) -> Closed:
+        """All joints at active positions q (n,) and speeds qd (n,)."""
+        q_a, qd_a = self._single({"q": q, "qd": self._zero if qd is None else qd})
+        full = self._full(q_a)
+        n = self.mechanism.n
+        speeds, g, G = np.empty(n), np.empty(n), np.empty((n, self.n))
+        distance = compiled_call(
+            closed_rates, self.tree._record, self._rows, self._active, self._passive, full, qd_a, speeds, g, G,
+            self._work,
+        )  # fmt: skip
+        if distance < SMALLEST_PIVOT:
+            self._singular(full)
+        return Closed(full, speeds, G, g, float(distance))
+
+    def all_positions(self, q: Any) -> Floats:
+        """(n of the tree,) positions of all joints at active positions q (n,)."""
+        (q_a,) = self._single({"q": q})
+        return self._full(q_a)
+
+    def _full(self, q_a: Floats) -> Floats:
+        full = self._start(q_a)
+        status = compiled_call(
+            close, self.tree._record, self._rows, self._active, self._passive, q_a, full, self._work
+        )
+        self._check_closed(status, full)
+        self._last[:] = full
+        return full
+
+    def _check_closed(self, status: int, q: Floats) -> None:
+        if status == OK:
+            return
+        if status == SINGULAR:
+            self._singular(q)
+        if status == NOT_FINITE:
+            raise InputError(f"{self.name}: the active positions are not finite")
+        name, by = self._worst(q)
+        raise ClosureError(f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {_text(q)}")
+
+    def _singular(self, q: Floats) -> NoReturn:
+        J = self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[1][:, self._passive.astype(int)]
+        weakest = np.linalg.svd(J)[0][:, min(J.shape) - 1]
+        loop = self.mechanism.loops[self._owners[int(np.argmax(np.abs(weakest)))]].name
+        raise SingularityError(f"{self.name}: loop '{loop}' is singular at q = {_text(q)}")
+
+    def _worst(self, q: Floats) -> tuple[str, str]:
+        phi = np.abs(self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[0])
+        row = int(np.argmax(phi))
+        unit = "m" if self._all_rows[row, TYPE] == 0.0 else "rad"
+        return self.mechanism.loops[self._owners[row]].name, f"{phi[row]:.3g} {unit}"
+
+    def _terms(self, rows: Floats, q: Floats, qd: Floats) -> tuple[Floats, Floats, Floats]:
+        m, n = len(rows), len(q)
+        phi, J, bias = np.empty(m), np.empty((m, n)), np.empty(m)
+        compiled_call(constraint_terms, self.tree._record, rows, q, qd, phi, J, bias)
+        return phi, J, bias
+
+    def _assembled(self, q: Floats) -> Floats:
+        """The closed configuration nearest to q: its active joints stay if the loops can be closed so."""
+        passive = self._passive.astype(int)
+        rest = np.zeros(len(q))
+
+        def at(x: Floats) -> Floats:
+            full = q.copy()
+            full[passive] = x
+            return full
+
+        if len(passive):
+            answer = least_squares(
+                lambda x: self._terms(self._all_rows, at(x), rest)[0],
+                q[passive],
+                lambda x: self._terms(self._all_rows, at(x), rest)[1][:, passive],
+                xtol=1e-15,
+                ftol=1e-15,
+                gtol=1e-15,
+            )
+            q = at(answer.x)
+        if np.abs(self._terms(self._all_rows, q, rest)[0]).max() > CLOSED:
+            name, by = self._worst(q)
+            raise ClosureError(
+                f"{self.name}: loop '{name}' cannot be closed near the described configuration; it stays open by {by}"
+            )
+        return q
+
+    def _independent_rows(self) -> Floats:
+        J = self._terms(self._all_rows, self.reference, np.zeros(self.mechanism.n))[1]
+        rank = int(np.linalg.matrix_rank(J, RANK * np.abs(J).max()))
+        mobility = self.mechanism.n - rank
+        if mobility != self.n:
+            which = "over" if self.n > mobility else "under"
+            raise DescriptionError(
+                f"{self.name} is {which}-actuated: {self.mechanism.n} joints less {rank} independent constraints"
+                f" (of {len(J)}) leave a mobility of {mobility}, but {self.n} joints are active"
+            )
+        J_p = J[:, self._passive.astype(int)]
+        _, R, pivots = qr(J_p.T, mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(R))
+        if len(sizes) and sizes[-1] < RANK * sizes[0]:
+            raise SingularityError(
+                f"{self.name}: at the described configuration the active joints do not determine the passive ones"
+            )
+        return np.ascontiguousarray(self._all_rows[np.sort(pivots[: len(self._passive)])])
+
+    # dynamics
+
+    def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
+        """Forces of the active joints for a motion of theirs."""
+        return self._over_rows(self._inverse, {"q": q, "qd": qd, "qdd": qdd}, wrenches, (self.n,))
+
+    def _inverse(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
+        if self.formulation == "multipliers":
+            return self._inverse_by_multipliers(q, qd, qdd, w)
+        tau = np.empty(self.n)
+        full = self._start(q)
+        status = compiled_call(
+            projection.inverse, self.tree._record, self._rows, self._active, self._passive, q, qd, qdd, w, full,
+            self._vectors, self._G, self._work, tau,
+        )  # fmt: skip
+        self._check_closed(status, full)
+        self._last[:] = full
+        return tau
+
+    def _inverse_by_multipliers(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
+        at = self.closed(q, qd)
+        forces = self.tree.inverse_dynamics(at.q, at.qd, at.G @ qdd + at.g) - self._pushed(at.q, w)
+        J = self._terms(self._all_rows, at.q, at.qd)[1]
+        unknowns = np.concatenate([np.eye(self.mechanism.n)[:, self.joints], J.T], axis=1)
+        return np.asarray(np.linalg.lstsq(unknowns, forces, rcond=1e-12)[0][: self.n])
+
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "matrices") -> Floats:
+        """Accelerations of the active joints under forces of theirs."""
+        if method != "matrices":
+            raise InputError(f"{self.name} has closed chains: method must be 'matrices', found {method!r}")
+        return self._over_rows(self._direct, {"q": q, "qd": qd, "tau": tau}, wrenches, (self.n,))
+
+    def _direct(self, q: Floats, qd: Floats, tau: Floats, w: Floats) -> Floats:
+        on_tree = np.zeros(self.mechanism.n)
+        on_tree[self.joints] = tau
+        if self.formulation == "multipliers":
+            return self._with_multipliers(q, qd, on_tree, w).qdd[self.joints]
+        qdd, full = np.empty(self.n), self._start(q)
+        status = compiled_call(
+            projection.direct, self.tree._record, self._rows, self._active, self._passive, q, qd, on_tree, w, full,
+            self._vectors, self._G, self._work, self._A, np.empty((self.n, self.n)), qdd,
+        )  # fmt: skip
+        self._check_closed(status, full)
+        self._last[:] = full
+        return qdd
+
+    def _with_multipliers(self, q: Floats, qd: Floats, tau: Floats, w: Floats) -> multipliers.Answer:
+        at = self.closed(q, qd)
+        _, J, bias = self._terms(self._all_rows, at.q, at.qd)
+        H = self.tree.bias_forces(at.q, at.qd) - self._pushed(at.q, w)
+        return multipliers.accelerations(self.tree.mass_matrix(at.q), H, J, bias, tau)
+
+    def reactions(self, q: Any, qd: Any, tau: Any) -> dict[str, Floats]:
+        """Forces and moments of each cut joint on its second body, one per constraint, under active forces tau (n,)."""
+        q_a, qd_a, tau_a = self._single({"q": q, "qd": qd, "tau": tau})
+        on_tree = np.zeros(self.mechanism.n)
+        on_tree[self.joints] = tau_a
+        found = self._with_multipliers(q_a, qd_a, on_tree, np.empty((0, 6))).reactions
+        owners = np.array(self._owners)
+        return {loop.name: found[owners == k] for k, loop in enumerate(self.mechanism.loops)}
+
+    def mass_matrix(self, q: Any) -> Floats:
+        """A_c (..., n, n) of (58)."""
+
+        def one(q_a: Floats, w: Floats) -> Floats:
+            return self._matrices(q_a, self._zero, w)[0]
+
+        return self._over_rows(one, {"q": q}, None, (self.n, self.n))
+
+    def _matrices(self, q: Floats, qd: Floats, w: Floats) -> tuple[Floats, Floats]:
+        A_c, H_c, full = np.empty((self.n, self.n)), np.empty(self.n), self._start(q)
+        status = compiled_call(
+            projection.matrices, self.tree._record, self._rows, self._active, self._passive, q, qd, w, full,
+            self._vectors, self._G, self._work, self._A, A_c, H_c,
+        )  # fmt: skip
+        self._check_closed(status, full)
+        self._last[:] = full
+        return A_c, H_c
+
+    # kinematics
+
+    def forward_kinematics(self, q: Any, frame: str = "tool") -> Floats:
+        """Pose (..., 4, 4) of a frame in the base frame."""
+
+        def one(q_a: Floats, _: Floats) -> Floats:
+            return self.tree.forward_kinematics(self._full(q_a), frame)
+
+        return self._over_rows(one, {"q": q}, None, (4, 4))
+
+    def jacobian(self, q: Any, frame: str = "tool") -> Floats:
+        """Jacobian (..., 6, n) of a frame's origin, from the rates of the active joints."""
+
+        def one(q_a: Floats, _: Floats) -> Floats:
+            at = self.closed(q_a)
+            return self.tree.jacobian(at.q, frame) @ at.G
+
+        return self._over_rows(one, {"q": q}, None, (6, self.n))
+
+    def link_poses(self, q: Any) -> Floats:
+        """Poses (..., k, 4, 4) of all k frames of `mechanism.frames`."""
+        k = len(self.mechanism.frames)
+        return self._over_rows(lambda q_a, _: self.tree.link_poses(self._full(q_a)), {"q": q}, None, (k, 4, 4))
+
+    # actuation, stiffness, simulation
+
+    @cached_property
+    def actuation(self) -> Actuation:
+        """Motors, amplifiers and DAC of the active joints."""
+        return Actuation(self.mechanism, self.joints)
+
+    def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
+        """Cartesian stiffness of a frame at q (n,) from the stiffnesses of the active joints."""
+        (q_a,) = self._single({"q": q})
+        point = self.forward_kinematics(q_a, frame)[:3, 3]
+        return cartesian_stiffness(self.jacobian(q_a, frame), self.mechanism.stiffness[self.joints], point, frame)
+
+    def with_continuous_friction(self, q: Any, h: float) -> LoopRobot:
+        """A copy whose Coulomb friction is continuous over the speed that it could reverse within h near q."""
+        G = self.closed(q).G
+        mobility = G @ np.linalg.solve(self.mass_matrix(q), G.T)
+        other = copy.copy(self)
+        other.tree = self.tree._with_friction_over(h * np.diag(mobility))
+        other._last = self._last.copy()
+        return other
+
+    # the common path
+
+    def _start(self, q_a: Floats) -> Floats:
+        near = np.abs(q_a - self._last[self.joints]).max() < NEAR
+        return (self._last if near else self.reference).copy()
+
+    def _pushed(self, q: Floats, w: Floats) -> Floats:
+        """What wrenches (in the body frames) do to the tree's joints at q."""
+        if len(w) == 0:
+            return np.zeros(self.mechanism.n)
+        rest, held = np.zeros((1, len(q))), np.empty((1, len(q)))
+        compiled_call(rnea_batch, self.tree._record, q[None], rest, rest, w[None], held)
+        return self.tree.gravity_forces(q) - held[0]
+
+    def _single(self, values: dict[str, Any]) -> list[Floats]:
+        lead, arrays = self._arrays(values)
+        if lead != ():
+            raise InputError(f"{self.name}: one state at a time, found leading axes {lead}")
+        return arrays
+
+    def _over_rows(self, one: Any, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]) -> Floats:
+        """Row by row, each closed from the one before where it is near."""
+        lead, arrays = self._arrays(values)
+        out = np.empty((*lead, *shape))
+        flat = [array.reshape(-1, self.n) for array in arrays]
+        flat_out = out.reshape(-1, *shape)
+        w = self.tree._flat_wrenches(wrenches, lead, len(flat_out))
+        for b in range(len(flat_out)):
+            flat_out[b] = one(*(array[b] for array in flat), w[b])
+        return out
+
+
+def _known(formulation: str) -> Any:
+    if formulation not in FORMULATIONS:
+        raise InputError(f"a formulation is one of {', '.join(FORMULATIONS)}, found {formulation!r}")
+    return formulation
+
+
+def _text(q: Floats) -> str:
+    return "[" + ", ".join(f"{x:.6g}" for x in q) + "]"

@@ -1,0 +1,1 @@
+"""Closed chains: their closure, and their dynamics by formulations that check each other."""
