@@ -408,7 +408,11 @@ def robot_names() -> list[str]:
 
 
 def robot_of(mechanism: Mechanism) -> Robot:
-    """The kind of Robot that a mechanism asks for: on a fixed or floating base, of independent or coupled joints."""
+    """The kind of Robot that a mechanism asks for: with loops, with coupled joints, on a floating or a fixed base."""
+    if mechanism.loops:
+        from .loop_robot import LoopRobot
+
+        return LoopRobot(mechanism)
     if mechanism.mimic is not None:
         from .coupled_robot import CoupledRobot
 

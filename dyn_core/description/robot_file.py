@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import math
 from dataclasses import dataclass, field
@@ -11,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..mechanism import BASE, PRISMATIC, REVOLUTE, FloatingBase, Floats, Frame, Mechanism, Mimic, Motors, Springs
+from .closed_chains import Cut, placed_loops, read_assembly, read_loops
 from .document import Document, Section, describe
 from .notation import NOTATIONS, Placement, origin
 from .pose import inertia_about_origin
 
-ROBOT_KEYS = ("name", "description", "sources", "gravity", "base", "tool", "joints")
+ROBOT_KEYS = ("name", "description", "sources", "gravity", "base", "tool", "joints", "loops", "assembly")
 JOINT_KEYS = (
     "name", "type", "parent", *NOTATIONS, "axis", "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness",
     "spring", "mimic", "active", "link", "motor",
@@ -129,11 +131,17 @@ def load_mechanism(path: Path) -> Mechanism:
     _check_motors(joints)
     _check_leaders(joints)
     tool_link, tool_pose = _read_tool(root, joints, bases)
+    cuts = read_loops(root, [*bases, *(joint.link for joint in joints)])
+    if cuts and (base is not None or any(joint.leader for joint in joints)):
+        root.problem("loops", "given for a floating base or with mimic joints", "a fixed base and independent joints")
     document.finish()
 
     ordered = _parents_first(joints)
     moving = [joint for joint in ordered if joint.kind != "fixed"]
-    mechanism = _assemble(name, description, gravity, base, ordered, moving, tool_link, tool_pose)
+    mechanism = _assemble(name, description, gravity, base, ordered, moving, tool_link, tool_pose, cuts)
+    if cuts:
+        assembly = read_assembly(root, mechanism.joint_names, mechanism.joint_type)
+        mechanism = dataclasses.replace(mechanism, assembly=assembly)
     _check_mass_matrix(mechanism, moving)
     if mechanism.base is not None and mechanism.base.M + mechanism.M.sum() == 0.0:
         root.problem("base", "floats, but the robot has no mass at all", "a mass > 0 in kg")
@@ -455,6 +463,7 @@ def _assemble(
     moving: list[_Joint],
     tool_link: str,
     tool: Floats,
+    cuts: list[Cut],
 ) -> Mechanism:
     """Number the bodies, place them, and move all inertias (of fixed links too) to their body frames."""
     n = len(moving)
@@ -517,6 +526,7 @@ def _assemble(
         frames=tuple(frames),
         motors=_motors(moving),
         base=base,
+        loops=placed_loops(cuts, described),
         mimic=_mimic(moving),
         springs=Springs(of_joints("spring"), of_joints("rest")) if any(joint.spring for joint in moving) else None,
     )

@@ -22,7 +22,10 @@ PI = np.pi
 
 
 def test_these_robots_are_shipped() -> None:
-    assert robot_names() == ["cmu_dd_arm", "eel", "elastic_2r", "mobile_manipulator", "planar_2r", "puma560"]
+    assert robot_names() == [
+        "cmu_dd_arm", "eel", "elastic_2r", "five_bar_saha", "four_bar_saha", "four_bar_wang", "mobile_manipulator",
+        "planar_2r", "puma560",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ROBOTS)
