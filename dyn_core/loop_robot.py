@@ -15,7 +15,7 @@ from .errors import ClosureError, DescriptionError, InputError, SingularityError
 from .jit import compiled_call
 from .loops import multipliers, projection
 from .loops.closure import CLOSED, SMALLEST_PIVOT, close, closed_rates
-from .loops.constraints import TYPE, constraint_terms, pack_rows
+from .loops.constraints import MODE, TYPE, constraint_terms, pack_rows
 from .mechanism import Floats, Mechanism
 from .robot import Method, Robot
 from .stiffness import Stiffness, cartesian_stiffness
@@ -201,7 +201,10 @@ class LoopRobot(Robot):
             raise SingularityError(
                 f"{self.name}: at the described configuration the active joints do not determine the passive ones"
             )
-        return np.ascontiguousarray(self._all_rows[np.sort(pivots[: len(self._passive)])])
+        kept = np.sort(pivots[: len(self._passive)])
+        rows = np.ascontiguousarray(self._all_rows[kept])
+        rows[:1, MODE] = np.sign(np.linalg.det(J_p[kept]))
+        return rows
 
     # dynamics
 

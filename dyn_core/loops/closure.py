@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..jit import entry, kernel
 from ..tree.kinematics import body_poses
 from ..tree.record import NOT_FINITE, OK, SINGULAR
-from .constraints import constraint_bias, constraint_jacobian, constraint_values, velocity_pass
+from .constraints import MODE, constraint_bias, constraint_jacobian, constraint_values, velocity_pass
 
 OPEN = 4  # status: the Newton iteration did not close the loops
 ITERATIONS = 40
@@ -48,6 +48,15 @@ def factor(A, pivots):
             for j in range(c + 1, k):
                 A[i, j] -= A[i, c] * A[c, j]
     return smallest / largest if largest > 0.0 else 0.0
+
+
+@kernel
+def determinant(A, pivots):
+    """det A from what `factor` left."""
+    det = 1.0
+    for c in range(A.shape[0]):
+        det *= A[c, c] if int(pivots[c]) == c else -A[c, c]
+    return det
 
 
 @kernel
@@ -155,7 +164,8 @@ def follow(record, rows, active, passive, target, q, work):
 def rates(record, rows, active, passive, q, qd_a, qd, g, G, work):
     """qd (n,), g (n,) and G (n, a) at a closed configuration q with active speeds qd_a (a,); poses must be those of q.
 
-    Returns the smallest pivot of J_p, relative to its largest entry: how far from singular the configuration is.
+    Returns the smallest pivot of J_p, relative to its largest entry: how far from singular the configuration is. It is
+    negative beyond a singularity, in another assembly mode than that of the rows. work keeps the factors of J_p.
     """
     p = passive.shape[0]
     a = active.shape[0]
@@ -164,6 +174,8 @@ def rates(record, rows, active, passive, q, qd_a, qd, g, G, work):
     Jp, J = work[4 : 4 + p, :p], work[4 + p : 4 + 2 * p, :n]
     passive_jacobian(record, rows, passive, J, Jp)
     distance = factor(Jp, pivots) if p > 0 else 1.0
+    if p > 0 and rows[0, MODE] * determinant(Jp, pivots) < 0.0:
+        distance = -distance
     if distance < SMALLEST_PIVOT:
         return distance
     for j in range(n):

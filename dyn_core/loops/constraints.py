@@ -20,8 +20,9 @@ from ..tree.kinematics import body_poses
 from ..tree.record import PARENT, PW, RW, SIGMA, VD, WD, A, F, L, W
 from ..tree.rnea import velocity_step
 
-FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29
-"""Columns of a packed row: record rows of the two bodies, the two frames (12 each), and what the row forbids."""
+FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, MODE, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29, 30
+"""Columns of a packed row: record rows of the two bodies, the two frames (12 each), what the row forbids, and (in the
+first of rows that determine the passive joints) the sign of det J_p in the assembly mode, 0 where it is not known."""
 
 V = F  # linear velocity of a body's origin in its own axes, kept where recursions keep forces
 
@@ -32,7 +33,7 @@ def pack_rows(mechanism: Mechanism) -> tuple[Floats, list[int]]:
     for k, loop in enumerate(mechanism.loops):
         frames = [np.concatenate([frame.R.ravel(), frame.p]) for frame in (loop.first, loop.second)]
         for what in CUT_JOINTS[loop.kind]:
-            rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what]))
+            rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what, [0.0]]))
             owners.append(k)
     return np.array(rows).reshape(-1, ROW_WIDTH), owners
 

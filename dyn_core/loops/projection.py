@@ -85,12 +85,9 @@ def matrices(record, rows, active, passive, q_a, qd_a, wrenches, q, vectors, G, 
     return status
 
 
-@entry
-def direct(record, rows, active, passive, q_a, qd_a, tau, wrenches, q, vectors, G, work, A, A_c, qdd_a):
-    """Accelerations qdd_a (a,) of the active joints under forces tau (n,) of the tree's joints."""
-    status = prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work)
-    if status != OK:
-        return status
+@kernel
+def accelerate(record, tau, wrenches, q, vectors, G, A, A_c, qdd_a):
+    """A_c qdd_a = G^T tau - H_c, after `rates` at the closed configuration q; tau (n,) of the tree's joints."""
     n, a = G.shape
     for c in range(a):
         qdd_a[c] = 0.0
@@ -101,3 +98,12 @@ def direct(record, rows, active, passive, q_a, qd_a, tau, wrenches, q, vectors, 
     status = max(status, composite_bodies(record, q, A))
     project(A, G, vectors[COLUMN], A_c)
     return max(status, cholesky_solve(A_c, qdd_a))
+
+
+@entry
+def direct(record, rows, active, passive, q_a, qd_a, tau, wrenches, q, vectors, G, work, A, A_c, qdd_a):
+    """Accelerations qdd_a (a,) of the active joints under forces tau (n,) of the tree's joints."""
+    status = prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work)
+    if status != OK:
+        return status
+    return accelerate(record, tau, wrenches, q, vectors, G, A, A_c, qdd_a)
