@@ -13,7 +13,7 @@ from scipy.optimize import least_squares
 from .actuation import Actuation
 from .errors import ClosureError, DescriptionError, InputError, SingularityError
 from .jit import compiled_call
-from .loops import multipliers, projection
+from .loops import multipliers, projection, virtual_spring
 from .loops.closure import CLOSED, SMALLEST_PIVOT, close, closed_rates
 from .loops.constraints import MODE, TYPE, constraint_terms, pack_rows
 from .mechanism import Floats, Mechanism
@@ -22,8 +22,8 @@ from .stiffness import Stiffness, cartesian_stiffness
 from .tree.record import NOT_FINITE, OK, SINGULAR
 from .tree.rnea import rnea_batch
 
-Formulation = Literal["projection", "multipliers"]
-FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers")
+Formulation = Literal["projection", "multipliers", "virtual_spring"]
+FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers", "virtual_spring")
 NEAR = 0.05  # active positions this close to the last ones (rad or m) are closed from there
 RANK = 1e-8
 
@@ -213,6 +213,10 @@ class LoopRobot(Robot):
         return self._over_rows(self._inverse, {"q": q, "qd": qd, "qdd": qdd}, wrenches, (self.n,))
 
     def _inverse(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
+        if self.formulation == "virtual_spring":
+            at, forces = self._tree_forces(q, qd, qdd, w)
+            J = self._terms(self._all_rows, at.q, at.qd)[1]
+            return virtual_spring.inverse(J, forces, self.joints, self._passive.astype(int))
         if self.formulation == "multipliers":
             return self._inverse_by_multipliers(q, qd, qdd, w)
         tau = np.empty(self.n)
@@ -226,11 +230,15 @@ class LoopRobot(Robot):
         return tau
 
     def _inverse_by_multipliers(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
-        at = self.closed(q, qd)
-        forces = self.tree.inverse_dynamics(at.q, at.qd, at.G @ qdd + at.g) - self._pushed(at.q, w)
+        at, forces = self._tree_forces(q, qd, qdd, w)
         J = self._terms(self._all_rows, at.q, at.qd)[1]
         unknowns = np.concatenate([np.eye(self.mechanism.n)[:, self.joints], J.T], axis=1)
         return np.asarray(np.linalg.lstsq(unknowns, forces, rcond=1e-12)[0][: self.n])
+
+    def _tree_forces(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> tuple[Closed, Floats]:
+        """The closed configuration, and the forces (n of the tree,) that all joints of the open tree would need."""
+        at = self.closed(q, qd)
+        return at, self.tree.inverse_dynamics(at.q, at.qd, at.G @ qdd + at.g) - self._pushed(at.q, w)
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "matrices") -> Floats:
         """Accelerations of the active joints under forces of theirs."""
@@ -243,6 +251,9 @@ class LoopRobot(Robot):
         on_tree[self.joints] = tau
         if self.formulation == "multipliers":
             return self._with_multipliers(q, qd, on_tree, w).qdd[self.joints]
+        if self.formulation == "virtual_spring":
+            M, H, J, bias = self._opened(q, qd, w)
+            return virtual_spring.direct(M, H, J, bias, on_tree)[self.joints]
         qdd, full = np.empty(self.n), self._start(q)
         status = compiled_call(
             projection.direct, self.tree._record, self._rows, self._active, self._passive, q, qd, on_tree, w, full,
@@ -253,10 +264,14 @@ class LoopRobot(Robot):
         return qdd
 
     def _with_multipliers(self, q: Floats, qd: Floats, tau: Floats, w: Floats) -> multipliers.Answer:
+        return multipliers.accelerations(*self._opened(q, qd, w), tau)
+
+    def _opened(self, q: Floats, qd: Floats, w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Mass matrix (n, n) and bias forces (n,) of the open tree, J and bias of all rows, at a closed state."""
         at = self.closed(q, qd)
         _, J, bias = self._terms(self._all_rows, at.q, at.qd)
         H = self.tree.bias_forces(at.q, at.qd) - self._pushed(at.q, w)
-        return multipliers.accelerations(self.tree.mass_matrix(at.q), H, J, bias, tau)
+        return self.tree.mass_matrix(at.q), H, J, bias
 
     def reactions(self, q: Any, qd: Any, tau: Any) -> dict[str, Floats]:
         """Forces and moments of each cut joint on its second body, one per constraint, under active forces tau (n,)."""
