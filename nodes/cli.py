@@ -32,11 +32,11 @@ The first command that needs it sets everything up inside this folder.
   generate    write fast straight-line code of a robot's dynamics
   test        run the linter, the type checker and all tests
   bench       measure speed, side by side with other libraries
+  reproduce   compute what a paper prints and plots, and compare
   setup       only make the environment that the other commands need
 
 examples:
   ./dyn demo --robot puma560
-  ./dyn up puma560
   ./dyn move 0 45 -90 0 30 0 --degrees --duration 3
   ./dyn stiffness --wrench 0 0 -50 0 0 0
 """
@@ -195,6 +195,12 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
 
 
+def _reproduce_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", help="which paper: saha2001")
+    parser.add_argument("--output", metavar="DIR", help="where the figures go (default: <paper>_figures)")
+    _json_option(parser)
+
+
 def _setup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tier",
@@ -320,6 +326,12 @@ def _bench(args: argparse.Namespace) -> int:
     return bench(args.arguments)
 
 
+def _reproduce(args: argparse.Namespace) -> int:
+    from nodes import reproduce
+
+    return reproduce.run(args)
+
+
 def _setup(args: argparse.Namespace) -> int:
     if environment.in_checkout():
         print(f"ready: {environment.Environment.choose().venv}")
@@ -416,6 +428,13 @@ COMMANDS = {
         _bench_options,
         _bench,
         ("./dyn bench", "./dyn bench --json"),
+    ),
+    "reproduce": Command(
+        "Compute each result that a paper prints or plots; status 1 if one that should come out does not.",
+        "reproduce",
+        _reproduce_options,
+        _reproduce,
+        ("./dyn reproduce saha2001", "./dyn reproduce saha2001 --output figures --json"),
     ),
     "setup": Command(
         "Make the environment that other commands need, and nothing else.",

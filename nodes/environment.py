@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TIERS: dict[str, tuple[str, ...]] = {
     "core": ("core",),
     "generate": ("core", "generate"),
+    "reproduce": ("core", "reproduce"),
     "ros": ("core", "ros"),
     "test": ("core", "ros", "test"),
     "bench": ("core", "ros", "bench"),
@@ -46,9 +47,11 @@ TIERS: dict[str, tuple[str, ...]] = {
 MODULES: dict[str, dict[str, str]] = {
     "core": {"numpy": "numpy", "scipy": "scipy", "numba": "numba", "yaml": "pyyaml"},
     "generate": {"casadi": "casadi"},
+    "reproduce": {"matplotlib": "matplotlib"},
     "ros": {},
     "test": {
         "casadi": "casadi",
+        "matplotlib": "matplotlib",
         "pytest": "pytest",
         "hypothesis": "hypothesis",
         "ruff": "ruff",

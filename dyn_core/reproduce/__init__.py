@@ -1,0 +1,22 @@
+"""Published results, computed again: one module per paper, each with `compute() -> Report`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..errors import InputError
+from .report import Report
+
+PAPERS = {
+    "saha2001": "Saha and Schiehlen, Recursive Kinematics and Dynamics for Closed Loop Multibody Systems",
+}
+"""The papers' names, each that of a module here, and what they stand for."""
+
+
+def reproduce(name: str) -> Report:
+    """Everything that a paper prints or plots, beside what comes out here."""
+    if name not in PAPERS:
+        raise InputError(f"no paper '{name}'; there are {', '.join(PAPERS)}")
+    report = import_module(f".{name}", __name__).compute()
+    assert isinstance(report, Report)
+    return report
