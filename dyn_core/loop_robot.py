@@ -16,7 +16,8 @@ from .jit import compiled_call
 from .loops import multipliers, projection, virtual_spring
 from .loops.closure import CLOSED, SMALLEST_PIVOT, close, closed_rates
 from .loops.constraints import MODE, TYPE, constraint_terms, pack_rows
-from .mechanism import Floats, Mechanism
+from .loops.motion import Motion, motion
+from .mechanism import PRISMATIC, Floats, Mechanism
 from .robot import Method, Robot
 from .stiffness import Stiffness, cartesian_stiffness
 from .tree.record import NOT_FINITE, OK, SINGULAR
@@ -40,7 +41,8 @@ class Closed(NamedTuple):
     g: Floats
     """(n,) their accelerations at qdd_a = 0."""
     distance: float
-    """From a singularity: the smallest pivot of the passive joints' Jacobian over its largest entry."""
+    """From a singularity: the smallest singular value of the passive joints' Jacobian, with lengths measured in the
+    mechanism's characteristic length: 0 where the active joints do not determine the passive ones."""
 
 
 class LoopRobot(Robot):
@@ -113,7 +115,12 @@ class LoopRobot(Robot):
         )  # fmt: skip
         if distance < SMALLEST_PIVOT:
             self._singular(full)
-        return Closed(full, speeds, G, g, float(distance))
+        return Closed(full, speeds, G, g, self._distance(full))
+
+    def _distance(self, q: Floats) -> float:
+        if len(self._passive) == 0:
+            return 1.0
+        return float(np.linalg.svd(self._scaled_passive_jacobian(self._rows, q), compute_uv=False)[-1])
 
     def all_positions(self, q: Any) -> Floats:
         """(n of the tree,) positions of all joints at active positions q (n,)."""
@@ -140,10 +147,33 @@ class LoopRobot(Robot):
         raise ClosureError(f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {_text(q)}")
 
     def _singular(self, q: Floats) -> NoReturn:
-        J = self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[1][:, self._passive.astype(int)]
+        raise SingularityError(f"{self.name}: loop '{self.weakest_loop(q)}' is singular at q = {_text(q)}")
+
+    def weakest_loop(self, q: Floats) -> str:
+        """The loop that determines the passive joints least at positions q (n of the tree,) of all joints."""
+        J = self._scaled_passive_jacobian(self._all_rows, q)
         weakest = np.linalg.svd(J)[0][:, min(J.shape) - 1]
-        loop = self.mechanism.loops[self._owners[int(np.argmax(np.abs(weakest)))]].name
-        raise SingularityError(f"{self.name}: loop '{loop}' is singular at q = {_text(q)}")
+        return self.mechanism.loops[self._owners[int(np.argmax(np.abs(weakest)))]].name
+
+    def _scaled_passive_jacobian(self, rows: Floats, q: Floats) -> Floats:
+        """J_p with lengths measured in `size`: numbers without units."""
+        passive = self._passive.astype(int)
+        J = self._terms(rows, q, np.zeros(self.mechanism.n))[1][:, passive]
+        J[rows[:, TYPE] == 0.0] /= self.size
+        J[:, self.mechanism.joint_type[passive] == PRISMATIC] *= self.size
+        return J
+
+    @cached_property
+    def size(self) -> float:
+        """The mechanism's characteristic length, m: the largest distance between the joints on a body."""
+        arms = [self.mechanism.p]
+        arms += [np.array([loop.first.p, loop.second.p]) for loop in self.mechanism.loops]
+        return float(np.linalg.norm(np.concatenate(arms), axis=1).max()) or 1.0
+
+    def motion(self) -> Motion:
+        """What the compiled simulation needs of the loops, at the closed configuration last found."""
+        by_multipliers = self.formulation == "multipliers"
+        return motion(self._rows, self._all_rows, self._active, self._passive, by_multipliers, self._last)
 
     def _worst(self, q: Floats) -> tuple[str, str]:
         phi = np.abs(self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[0])

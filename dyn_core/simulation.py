@@ -13,201 +13,54 @@ for reference. Swartz's third-order Runge-Kutta, F being the joint acceleration:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import sqrt, tan
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from .actuation import motor_torque
-from .errors import InputError, SimulationError, SingularityError
-from .jit import compiled_call, entry, kernel
+from .errors import ClosureError, InputError, SimulationError, SingularityError
+from .integration import (
+    DRIVE,
+    FIXED_STEP,
+    QD,
+    QDD,
+    TAU,
+    both_rates,
+    move,
+    tree_rows,
+    tree_slope,
+    tree_steps,
+)
+from .jit import compiled_call
+from .loop_robot import LoopRobot
+from .loops.motion import REASON, TIME, closed_rows
 from .mechanism import Floats
 from .robot import Robot
-from .spatial import add, cross, dot, quaternion_rotation, rotate, scale
-from .tree.aba import articulated_bodies
-from .tree.floating import direct, turned
-from .tree.record import OK, start_fixed
+from .tree.record import NOT_FINITE
 
-FIXED_STEP = {
-    "rk3": np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 2.0, 0.0], [1 / 6, 4 / 6, 1 / 6]]),
-    "rk4": np.array(
-        [[0.0] * 4, [0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1 / 6, 1 / 3, 1 / 3, 1 / 6]]
-    ),
-}
 ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 NO_MOTORS = np.zeros((0, 10))
 NO_WRENCHES = np.zeros((0, 6))
 
-QD, QDD, TAU, DRIVE = range(4)  # of a recorded row
-
-
-@kernel
-def acceleration(record, motors, q, v, drive, wrenches, tau, vd):
-    """vd at q, v with the motors driven; drive: volts, or joint forces where motors is empty. tau (nv,)."""
-    n = drive.shape[0]
-    base = v.shape[0] - n
-    for j in range(n):
-        if motors.shape[0] > 0:
-            tau[base + j], _ = motor_torque(motors[j], drive[j], v[base + j])
-        else:
-            tau[base + j] = drive[j]
-    if base > 0:
-        return direct(record, q, v, v[:0], wrenches, tau, vd)
-    start_fixed(record, 1.0)
-    return articulated_bodies(record, q, v, v[:0], wrenches, tau, vd)
-
-
-@kernel
-def moved(q, x, out):
-    """Configuration out, the displacement x (nv,) away from q.
-
-    A floating base moves by x[:3] in the world and turns by the rotation vector x[3:6] in its own axes: its integration
-    stays on the manifold of poses.
-    """
-    base = q.shape[0] - x.shape[0]  # one more coordinate than freedoms, if the base floats
-    first = 0
-    if base > 0:
-        for i in range(3):
-            out[i] = q[i] + x[i]
-        u = turned((q[3], q[4], q[5], q[6]), (x[3], x[4], x[5]))
-        for i in range(4):
-            out[3 + i] = u[i]
-        first = 6
-    for j in range(first, x.shape[0]):
-        out[base + j] = q[base + j] + x[j]
-
-
-@kernel
-def rates(q, x, v, vd, xd, rate):
-    """Rates xd of the displacement x and rate of the velocity's components, at q = moved(start, x) with v, vd."""
-    first = 0
-    if q.shape[0] > x.shape[0]:
-        w = (v[3], v[4], v[5])
-        speed = (v[0], v[1], v[2])
-        up = rotate(quaternion_rotation((q[3], q[4], q[5], q[6])), speed)
-        r = (x[3], x[4], x[5])
-        # the rotation vector's rate: w + r x w / 2 + k r x (r x w)
-        square = dot(r, r)
-        angle = sqrt(square)
-        k = 1.0 / 12.0 + square / 720.0
-        if angle > 1e-2:
-            k = (1.0 - 0.5 * angle / tan(0.5 * angle)) / square
-        turn = cross(r, w)
-        rd = add(w, add(scale(0.5, turn), scale(k, cross(r, turn))))
-        drift = cross(w, speed)
-        for i in range(3):
-            xd[i] = up[i]
-            xd[3 + i] = rd[i]
-            rate[i] = vd[i] - drift[i]
-            rate[3 + i] = vd[3 + i]
-        first = 6
-    for j in range(first, x.shape[0]):
-        xd[j] = v[j]
-        rate[j] = vd[j]
-
-
-@kernel
-def runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work):
-    """One step of the method whose coefficients are the rows of table (the last: the weights)."""
-    stages = table.shape[1]
-    nv = v.shape[0]
-    x, u, vd, tau, configuration = work[0, :nv], work[1, :nv], work[2, :nv], work[3, :nv], work[4, : q.shape[0]]
-    xd, rate = work[5 : 5 + stages, :nv], work[5 + stages : 5 + 2 * stages, :nv]
-    status = OK
-    for i in range(stages + 1):
-        for j in range(nv):
-            x[j] = 0.0
-            u[j] = 0.0
-        for k in range(min(i, stages)):
-            for j in range(nv):
-                x[j] += h * table[i, k] * xd[k, j]
-                u[j] += h * table[i, k] * rate[k, j]
-        for j in range(nv):
-            u[j] += v[j]
-        moved(q, x, configuration)
-        if i < stages:
-            status = max(status, acceleration(record, motors, configuration, u, drive, wrenches, tau, vd))
-            rates(configuration, x, u, vd, xd[i], rate[i])
-    q[:] = configuration
-    v[:] = u
-    return status
-
-
-@kernel
-def advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    """Take `steps` steps of size h with the drive held; returns how many succeeded.
-
-    q and v stay where the last good step left them, with vd and tau there.
-    """
-    before_q, before_v = work[-1, : q.shape[0]], work[-2, : v.shape[0]]
-    done = 0
-    while done < steps:
-        before_q[:] = q
-        before_v[:] = v
-        status = runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work)
-        nothing = 0.0
-        for i in range(q.shape[0]):
-            nothing += 0.0 * q[i]
-        for i in range(v.shape[0]):
-            nothing += 0.0 * v[i]
-        if status != OK or nothing != 0.0:
-            q[:] = before_q
-            v[:] = before_v
-            break
-        done += 1
-    acceleration(record, motors, q, v, drive, wrenches, tau, vd)
-    return done
-
-
-@entry
-def _advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    return advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work)
-
-
-@entry
-def _run(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, rows_q, rows):
-    """Fill rows_q (m, nq) and rows (m, 4, nv) step by step, one row of drives per `hold` steps; returns how many."""
-    m = rows.shape[0]
-    base = v.shape[0] - drives.shape[1]
-    for k in range(m):
-        steps = min(k, 1)
-        held = drives[min((k - steps) // hold, drives.shape[0] - 1)]
-        if advance(record, motors, q, v, vd, tau, held, wrenches, h, steps, table, work) < steps:
-            return k
-        rows_q[k] = q
-        rows[k, QD] = v
-        rows[k, QDD] = vd
-        rows[k, TAU] = tau
-        rows[k, DRIVE, base:] = held
-    return m
-
-
-@entry
-def _move(q, x, out):
-    moved(q, x, out)
-
-
-@entry
-def _rates(q, x, v, vd, xd, rate):
-    rates(q, x, v, vd, xd, rate)
-
-
-@entry
-def _slope(record, motors, q0, x, v, drive, wrenches, work, xd, rate):
-    """Rates for an integrator that works with the displacement x from q0."""
-    q, vd, tau = work[4, : q0.shape[0]], work[2, : v.shape[0]], work[3, : v.shape[0]]
-    moved(q0, x, q)
-    acceleration(record, motors, q, v, drive, wrenches, tau, vd)
-    rates(q, x, v, vd, xd, rate)
-
-
 State = tuple[Floats, Floats, Floats, Floats]  # q, v, vd, tau
+
+
+@dataclass(frozen=True)
+class Singularity:
+    """Where closed chains came to a configuration in which the active joints do not determine the passive ones."""
+
+    t: float
+    """s."""
+    q: Floats
+    """(n of the tree,) positions of all joints, just before."""
+    loop: str
 
 
 class _Kernels:
     """Integration by the tree's compiled kernels. motors: as packed by Actuation, NO_MOTORS for joint forces."""
+
+    singularity: Singularity | None = None
 
     def __init__(self, robot: Robot, motors: Floats) -> None:
         self.robot, self.record, self.motors = robot, robot._record, motors
@@ -220,15 +73,66 @@ class _Kernels:
     def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
         """Move the state (q, v, vd, tau) on by steps of h with the drive held; returns how many succeeded."""
         table = FIXED_STEP[method]
-        return compiled_call(_advance, self.record, self.motors, *state, drive, pushed, h, steps, table, self.work)
+        return compiled_call(tree_steps, self.record, self.motors, *state, drive, pushed, h, steps, table, self.work)
 
     def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
         """(2 nv,) rates of the displacement x from start and of the velocity v."""
         out = np.empty(2 * len(v))
         compiled_call(
-            _slope, self.record, self.motors, start, x, v, drive, pushed, self.work, out[: len(v)], out[len(v) :]
+            tree_slope, self.record, self.motors, start, x, v, drive, pushed, self.work, out[: len(v)], out[len(v) :]
         )
         return out
+
+    def rows(
+        self, state: State, drives: Floats, hold: int, pushed: Any, h: float, method: str, rows_q: Floats, rows: Floats
+    ) -> int:
+        """Fill the rows of a Result, one row of drives held for `hold` of them; returns how many succeeded."""
+        table = FIXED_STEP[method]
+        return compiled_call(
+            tree_rows, self.record, self.motors, *state, drives, hold, pushed, h, table, self.work, rows_q, rows
+        )
+
+
+class _Closed:
+    """The same for closed chains, by projection (the state is that of the active joints) or by multipliers (of all)."""
+
+    def __init__(self, robot: LoopRobot, motors: Floats) -> None:
+        self.robot, self.record, self.motors = robot, robot.tree._record.copy(), motors
+        self.loops = robot.motion()
+        self.singularity: Singularity | None = None
+        self._no_rows = np.empty((0, robot.n)), np.empty((0, 4, robot.n))
+
+    def pushed(self, wrenches: Any) -> Any:
+        return NO_WRENCHES if wrenches is None else self.robot.tree._body_wrenches(wrenches, ())
+
+    def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
+        return self._run(state, drive[None], 1, pushed, h, steps, method, *self._no_rows)
+
+    def rows(
+        self, state: State, drives: Floats, hold: int, pushed: Any, h: float, method: str, rows_q: Floats, rows: Floats
+    ) -> int:
+        return self._run(state, drives, hold, pushed, h, len(rows) - 1, method, rows_q, rows) + 1
+
+    def _run(
+        self, state: State, drives: Floats, hold: int, pushed: Any, h: float, steps: int, method: str, *rows: Floats
+    ) -> int:
+        table = FIXED_STEP[method]
+        done = compiled_call(
+            closed_rows, self.record, self.loops, self.motors, *state, drives, hold, pushed, h, steps, table, *rows
+        )
+        self.singularity = None
+        if done < steps and self.loops.watch[REASON] != NOT_FINITE:
+            q = self.loops.kept[2].copy()
+            t = max(done, 0) * h + float(self.loops.watch[TIME])
+            self.singularity = Singularity(t, q, self.robot.weakest_loop(q))
+        return done
+
+    def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
+        vd = np.empty(len(v))
+        done = self.advance((start + x, v.copy(), vd, np.empty(len(v))), drive, pushed, 1.0, 0, "rk4")
+        if done < 0:
+            raise SingularityError(f"{self.robot.name}: the loops cannot be closed")
+        return np.append(v, vd)
 
 
 class _Public:
@@ -236,6 +140,7 @@ class _Public:
 
     def __init__(self, robot: Robot, motors: Floats) -> None:
         self.robot, self.driven_by_motors = robot, len(motors) > 0
+        self.singularity: Singularity | None = None
 
     def pushed(self, wrenches: Any) -> Any:
         return wrenches
@@ -255,7 +160,11 @@ class _Public:
                 with np.errstate(all="ignore"):
                     end = self._step(q, v, start[1], drive, pushed, h, FIXED_STEP[method])
                     start = self.acceleration(*end, drive, pushed)
-            except (InputError, SingularityError):
+            except InputError:
+                steps = done
+                break
+            except (SingularityError, ClosureError):
+                self.singularity = _singularity(self.robot, q, done * h)
                 steps = done
                 break
             q[:], v[:] = end
@@ -282,16 +191,32 @@ class _Public:
         return _both_rates(q, x, v, self.acceleration(q, v, drive, pushed)[1])
 
 
+def _singularity(robot: Robot, q: Floats, t: float) -> Singularity | None:
+    """Where a robot's motion ended after q, if its chains are closed."""
+    if not isinstance(robot, LoopRobot):
+        return None
+    at = robot.all_positions(q)
+    return Singularity(t, at, robot.weakest_loop(at))
+
+
 def _moved(q: Floats, x: Floats) -> Floats:
     out = np.empty(len(q))
-    compiled_call(_move, q, x, out)
+    compiled_call(move, q, x, out)
     return out
 
 
 def _both_rates(q: Floats, x: Floats, v: Floats, vd: Floats) -> Floats:
     out = np.empty(2 * len(v))
-    compiled_call(_rates, q, x, v, vd, out[: len(v)], out[len(v) :])
+    compiled_call(both_rates, q, x, v, vd, out[: len(v)], out[len(v) :])
     return out
+
+
+def _engine(robot: Robot, motors: Floats, adaptive: bool) -> _Kernels | _Closed | _Public:
+    if isinstance(robot, LoopRobot) and (
+        robot.formulation == "projection" or (robot.formulation == "multipliers" and not adaptive)
+    ):
+        return _Closed(robot, motors)
+    return _Kernels(robot, motors) if robot.compiled else _Public(robot, motors)
 
 
 class Stepper:
@@ -317,7 +242,7 @@ class Stepper:
             raise InputError(f"no method '{method}'; there are {', '.join((*FIXED_STEP, *ADAPTIVE))}")
         self.robot = robot
         self.h = float(h)
-        self.t = 0.0
+        self.t = self._since = 0.0
         self.method = method
         driven = robot.mechanism.motors is None if torque_driven is None else torque_driven
         self.torque_driven = driven
@@ -328,7 +253,7 @@ class Stepper:
         self._steps_done = 0
         self.reset(q0, qd0)
         smooth = robot.with_continuous_friction(self.q, self.h)
-        self._engine = _Kernels(smooth, self._motors) if robot.compiled else _Public(smooth, self._motors)
+        self._engine = _engine(smooth, self._motors, adaptive=method in ADAPTIVE)
 
     def reset(self, q0: Any = None, qd0: Any = None) -> None:
         """Start again at t = 0 from q0 (nq,) and qd0 (nv,): the neutral position, and rest, where not given."""
@@ -340,7 +265,7 @@ class Stepper:
         self._q[:], self._qd[:] = q, qd
         self._qdd[:] = self._tau[:] = 0.0
         self._steps_done = 0
-        self.t = 0.0
+        self.t = self._since = 0.0
 
     @property
     def q(self) -> Floats:
@@ -373,8 +298,9 @@ class Stepper:
             raise InputError(f"the drive has shape {np.shape(drive)}, expected {self._drive.shape}")
         self._drive[:] = drive
         pushed = self._engine.pushed(wrenches)
+        self._since = self.t
         if self.method in FIXED_STEP:
-            done = self._engine.advance(self._state, self._drive, pushed, self.h, steps, self.method)
+            done = max(0, self._engine.advance(self._state, self._drive, pushed, self.h, steps, self.method))
         else:
             done = self._adaptive(steps, pushed)
         self._steps_done += done
@@ -384,7 +310,19 @@ class Stepper:
 
     def failure(self, t: float) -> str:
         """The sentence for a motion that cannot go on after t."""
+        if (found := self.singularity) is not None:
+            at = ", ".join(f"{x:.6g}" for x in found.q)
+            return (
+                f"{self.robot.name}: loop '{found.loop}' comes to a singular configuration at"
+                f" t = {found.t:.6g} s, near q = [{at}]; the state before it is kept"
+            )
         return f"{self.robot.name}: the motion is not finite after t = {t:.6g} s; the state before it is kept"
+
+    @property
+    def singularity(self) -> Singularity | None:
+        """What ended the motion of closed chains, if it was that."""
+        found = self._engine.singularity
+        return None if found is None else replace(found, t=self._since + found.t)
 
     @property
     def _state(self) -> State:
@@ -403,7 +341,8 @@ class Stepper:
                 answer = solve_ivp(
                     slope, (0.0, steps * self.h), np.append(np.zeros(nv), self._qd), self.method, rtol=1e-10, atol=1e-12
                 )
-            except SingularityError:
+            except (SingularityError, ClosureError):
+                self._engine.singularity = _singularity(self.robot, start, 0.0)
                 return 0
         end = np.ascontiguousarray(answer.y[:, -1])
         if not answer.success or not np.isfinite(end).all():
@@ -431,6 +370,8 @@ class Result:
     """(m, n) volts (or torques) held up to this row."""
     failure: str = ""
     """Why the simulation ended early; empty if it did not."""
+    singularity: Singularity | None = None
+    """Where closed chains became singular, if that ended it."""
 
 
 Drive = Callable[[float, Floats, Floats], Any]
@@ -474,7 +415,7 @@ def simulate(
     failure = "" if filled == m else stepper.failure(t[filled - 1])
     t, rows_q, rows = t[:filled], rows_q[:filled], rows[:filled]
     qd, qdd, tau, held = (np.ascontiguousarray(rows[:, i]) for i in range(4))
-    return Result(t, rows_q, qd, qdd, tau[:, -robot.n :], held[:, -robot.n :], failure)
+    return Result(t, rows_q, qd, qdd, tau[:, -robot.n :], held[:, -robot.n :], failure, stepper.singularity)
 
 
 def _run_function(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q: Floats, rows: Floats) -> int:
@@ -503,10 +444,8 @@ def _run_table(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q: F
     engine = stepper._engine
     if stepper.method in ADAPTIVE or isinstance(engine, _Public):
         return _run_function(stepper, _reader(table), hold, wrenches, rows_q, rows)
-    return compiled_call(
-        _run, engine.record, engine.motors, *stepper._state, table, hold, engine.pushed(wrenches), stepper.h,
-        FIXED_STEP[stepper.method], engine.work, rows_q, rows,
-    )  # fmt: skip
+    pushed = engine.pushed(wrenches)
+    return engine.rows(stepper._state, table, hold, pushed, stepper.h, stepper.method, rows_q, rows)
 
 
 def _table(stepper: Stepper, drive: Any) -> Floats:
