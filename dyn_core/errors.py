@@ -37,6 +37,10 @@ class ClosureError(DynError):
     """A closed chain cannot be closed: says which loop, and how far it is from closing."""
 
 
+class StructureError(DynError):
+    """A formulation does not apply to a mechanism of this structure."""
+
+
 class SimulationError(DynError):
     """A simulation cannot go on; what was computed so far is kept."""
 

@@ -16,6 +16,7 @@ from .jit import compiled_call
 from .loops import multipliers, projection, virtual_spring
 from .loops.closure import CLOSED, SMALLEST_PIVOT, close, closed_rates
 from .loops.constraints import MODE, TYPE, constraint_terms, pack_rows
+from .loops.denoc import Denoc
 from .loops.motion import Motion, motion
 from .mechanism import PRISMATIC, Floats, Mechanism
 from .robot import Method, Robot
@@ -23,8 +24,8 @@ from .stiffness import Stiffness, cartesian_stiffness
 from .tree.record import NOT_FINITE, OK, SINGULAR
 from .tree.rnea import rnea_batch
 
-Formulation = Literal["projection", "multipliers", "virtual_spring"]
-FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers", "virtual_spring")
+Formulation = Literal["projection", "multipliers", "virtual_spring", "denoc"]
+FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers", "virtual_spring", "denoc")
 NEAR = 0.05  # active positions this close to the last ones (rad or m) are closed from there
 RANK = 1e-8
 
@@ -90,7 +91,14 @@ class LoopRobot(Robot):
         other = copy.copy(self)
         other.formulation = _known(formulation)
         other._last = self._last.copy()
+        if formulation == "denoc":
+            other.denoc  # noqa: B018 - a mechanism that is not legs shows here
         return other
+
+    @cached_property
+    def denoc(self) -> Denoc:
+        """The legs, and their dynamics by the decoupled natural orthogonal complement."""
+        return Denoc(self.mechanism)
 
     def neutral(self) -> Floats:
         """(n,) the active joints of the described configuration."""
@@ -250,6 +258,10 @@ class LoopRobot(Robot):
         if self.formulation == "multipliers":
             return self._inverse_by_multipliers(q, qd, qdd, w)
         tau = np.empty(self.n)
+        if self.formulation == "denoc":
+            full = self._full(q)
+            self._check_closed(self.denoc.inverse(self.tree._record, full, qd, qdd, w, tau), full)
+            return tau
         full = self._start(q)
         status = compiled_call(
             projection.inverse, self.tree._record, self._rows, self._active, self._passive, q, qd, qdd, w, full,
@@ -284,6 +296,10 @@ class LoopRobot(Robot):
         if self.formulation == "virtual_spring":
             M, H, J, bias = self._opened(q, qd, w)
             return virtual_spring.direct(M, H, J, bias, on_tree)[self.joints]
+        if self.formulation == "denoc":
+            qdd, full = np.empty(self.n), self._full(q)
+            self._check_closed(self.denoc.direct(self.tree._record, full, qd, tau, w, qdd), full)
+            return qdd
         qdd, full = np.empty(self.n), self._start(q)
         status = compiled_call(
             projection.direct, self.tree._record, self._rows, self._active, self._passive, q, qd, on_tree, w, full,
@@ -316,6 +332,10 @@ class LoopRobot(Robot):
         """A_c (..., n, n) of (58)."""
 
         def one(q_a: Floats, w: Floats) -> Floats:
+            if self.formulation == "denoc":
+                I, full = np.empty((self.n, self.n)), self._full(q_a)
+                self._check_closed(self.denoc.inertia(self.tree._record, full, I), full)
+                return I
             return self._matrices(q_a, self._zero, w)[0]
 
         return self._over_rows(one, {"q": q}, None, (self.n, self.n))

@@ -44,8 +44,9 @@ def print_table(report: Report) -> None:
     widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
     for line in cells:
         print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    reasons = [f"{row.place}, {row.what}: {row.why}" for row in report.rows if row.why]
     for heading, texts in (
-        ("\nWhat does not come out as printed, and why:", [f"{r.place}, {r.what}: {r.why}" for r in report.rows if r.why]),
+        ("\nRemarks on what differs or needs a word:", reasons),
         ("\nWhat the paper leaves open:", list(report.notes)),
     ):
         if texts:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ..errors import InputError, MissingLibraryError
 
 Verdict = Literal["agrees", "shown", "does not come out", "FAILS"]
-"""agrees: as printed. shown: the paper prints no number. does not come out: and `why` says why not. FAILS: it should."""
+"""agrees: as printed. shown: no number is printed. does not come out: and `why` says why not. FAILS: it should."""
 
 
 @dataclass(frozen=True)
