@@ -124,6 +124,19 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Beam:
+    """What makes a link flexible: a uniform bar, pinned at both ends, that bends in the mechanism's plane."""
+
+    body: int
+    E: float
+    """Young's modulus, N/m^2."""
+    I: float
+    """Second moment of area, m^4; only E I matters."""
+    modes: int
+    """How many half waves sin(i pi x / l) are assumed."""
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """A tree of n bodies, each carried by one joint; parents come before their children."""
 
@@ -171,6 +184,8 @@ class Mechanism:
     """Cut joints that close chains."""
     assembly: Floats | None = None
     """(n,) a configuration near which the loops are closed: it says which of several assembly modes is meant."""
+    beams: tuple[Beam, ...] = ()
+    """Which links bend; only a FlexibleMechanism heeds it, robots take all links as rigid."""
     mimic: Mimic | None = None
     """Which joints follow others; only a CoupledRobot heeds it, others take all joints as independent."""
 

@@ -108,7 +108,7 @@ def simulate_with_springs(
         )  # fmt: skip
 
     if callable(drive):
-        filled = _by_function(robot, drive, run, out, held, h)
+        filled = _by_function(robot, drive, run, out, forces, held, h)
     else:
         table = _table(robot, drive)
         held[:] = table[np.minimum(np.maximum(np.arange(m) - 1, 0), len(table) - 1)]
@@ -130,6 +130,7 @@ def _by_function(
     drive: Callable[..., Any],
     run: Callable[[Floats, slice], int],
     out: Floats,
+    forces: Floats,
     held: Floats,
     h: float,
 ) -> int:
@@ -139,9 +140,11 @@ def _by_function(
     for i in range(len(out)):
         first = max(i - 1, 0)
         now = _table(robot, drive(first * h, out[first, Q, a], out[first, QD, a]))[:1]
-        # the row that the step starts from is filled once more, now with the accelerations under this drive
+        kept = out[first].copy(), forces[first].copy()
         if run(now, slice(first, i + 1)) < i + 1 - first:
             return i
+        if first > 0:
+            out[first], forces[first] = kept  # under the drive that led there, not under the next one
         held[i] = now
     return len(out)
 

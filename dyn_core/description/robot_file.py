@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..mechanism import BASE, PRISMATIC, REVOLUTE, FloatingBase, Floats, Frame, Mechanism, Mimic, Motors, Springs
+from ..mechanism import BASE, PRISMATIC, REVOLUTE, Beam, FloatingBase, Floats, Frame, Mechanism, Mimic, Motors, Springs
 from .closed_chains import Cut, placed_loops, read_assembly, read_loops
 from .document import Document, Section, describe
 from .notation import NOTATIONS, Placement, origin
@@ -27,7 +27,7 @@ MOTION_KEYS = (
 )  # not for fixed joints  # fmt: skip
 ABOUT_COM = ("mass", "com", "inertia")
 KHALIL = ("M", "MS", "J")  # the same about the frame's origin
-LINK_KEYS = ("name", *ABOUT_COM, *KHALIL, "frame")
+LINK_KEYS = ("name", *ABOUT_COM, *KHALIL, "frame", "flexible")
 BASE_KEYS = ("type", "name", *ABOUT_COM, *KHALIL)
 MOTOR_KEYS = (
     "gear_ratio", "torque_constant", "resistance", "rotor_inertia", "viscous", "coulomb", "current_limit",
@@ -37,6 +37,7 @@ PRODUCTS = ("xx", "yy", "zz", "xy", "xz", "yz")
 TYPES = {"revolute": REVOLUTE, "prismatic": PRISMATIC}
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_JOINTS = 1000
+MAX_MODES = 20
 MAX_DAC_BITS = 31  # a code is an int32 in the messages
 INERTIA_TOLERANCE = 1e-6
 ROUNDING = 1e-14  # of an inertia that is the difference of two others
@@ -98,6 +99,7 @@ class _Joint:
     effort: float = math.inf
     active: bool = True
     motor: _Motor | None = None
+    beam: Beam | None = None
     body: int = BASE
     notated: Floats = field(default_factory=lambda: np.eye(4))
     """The frame that the notation gives, in the frame of its body."""
@@ -197,7 +199,19 @@ def _read_joint(section: Section, previous_link: str) -> _Joint:
                 section.problem(key, "has no meaning on a fixed joint", "a joint that moves, or no such key")
     else:
         _read_motion(section, joint)
+    joint.beam = _read_beam(link, kind)
     return joint
+
+
+def _read_beam(link: Section, kind: str) -> Beam | None:
+    """What makes a link flexible; its body is not known yet."""
+    if "flexible" not in link:
+        return None
+    if kind != "revolute":
+        link.problem("flexible", f"given for a link on a {kind} joint", "a link that turns on a revolute joint")
+    beam = link.section("flexible", ("E", "I", "modes"))
+    E, I = beam.number("E", unit="N/m^2", above=0.0), beam.number("I", unit="m^4", above=0.0)
+    return Beam(BASE, E, I, beam.integer("modes", 1, MAX_MODES))
 
 
 def _read_inertial(link: Section) -> Inertial:
@@ -527,6 +541,7 @@ def _assemble(
         motors=_motors(moving),
         base=base,
         loops=placed_loops(cuts, described),
+        beams=tuple(dataclasses.replace(joint.beam, body=joint.body) for joint in moving if joint.beam is not None),
         mimic=_mimic(moving),
         springs=Springs(of_joints("spring"), of_joints("rest")) if any(joint.spring for joint in moving) else None,
     )
