@@ -47,6 +47,8 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
     path = _file(source)
     mechanism = read(path, floating)
     if notation == "urdf":
+        if mechanism.loops:
+            raise DescriptionError(f"{source} has closed chains, which URDF cannot say; a robot YAML can")
         unseen = beyond_urdf(mechanism)
         text = extended_urdf(mechanism)
         notes = [f"URDF has no place for {', '.join(unseen)}; the element <dyn_robot> keeps them"] if unseen else []
@@ -85,7 +87,7 @@ def differences(a: Mechanism, b: Mechanism) -> str:
 
     Names of links and joints may differ, where one of them cannot have them, but not their order.
     """
-    if difference := _part(a, b, "mimic"):
+    if difference := _part(a, b, "mimic") or _closed_chains(a, b):
         return difference
     a, b = _comparable(a), _comparable(b)
     if (a.n, len(a.frames)) != (b.n, len(b.frames)):
@@ -105,11 +107,11 @@ def differences(a: Mechanism, b: Mechanism) -> str:
 
 
 def _comparable(m: Mechanism) -> Mechanism:
-    """All joints independent, without the base's own frame, which need not be described, and with the tool's last."""
+    """All joints independent, chains open, no frame of the base's own, which need not be described, the tool's last."""
     frames = [frame for frame in m.frames if not is_base_frame(m, frame)]
     if frames[-1].name != "tool":
         frames.append(m.frame("tool"))
-    return replace(m, frames=tuple(frames), mimic=None)
+    return replace(m, frames=tuple(frames), mimic=None, loops=(), assembly=None)
 
 
 def _part(a: Mechanism, b: Mechanism, part: str) -> str:
@@ -125,6 +127,18 @@ def _part(a: Mechanism, b: Mechanism, part: str) -> str:
         if not np.allclose(x, y, rtol=1e-9, atol=1e-12 * scale, equal_nan=True):
             return f"{field.name} of {part} differs"
     return ""
+
+
+def _closed_chains(a: Mechanism, b: Mechanism) -> str:
+    """Compares cut joints, their frames (up to 1e-9 m, 1), and the assembly."""
+    if [loop.kind for loop in a.loops] != [loop.kind for loop in b.loops]:
+        return "other chains are closed"
+    for one, other in zip(a.loops, b.loops, strict=True):
+        for x, y in ((one.first, other.first), (one.second, other.second)):
+            if x.body != y.body or max(np.abs(x.R - y.R).max(), np.abs(x.p - y.p).max()) > TOLERANCE:
+                return f"a frame of loop {one.name} differs"
+    x, y = (np.zeros(m.n) if m.assembly is None else m.assembly for m in (a, b))
+    return "" if np.allclose(x, y, rtol=1e-12, atol=1e-15) else "assembly differs"
 
 
 def _behaviour(a: Robot, b: Robot) -> str:

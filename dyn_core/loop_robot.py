@@ -197,30 +197,32 @@ class LoopRobot(Robot):
 
     def _assembled(self, q: Floats) -> Floats:
         """The closed configuration nearest to q: its active joints stay if the loops can be closed so."""
-        passive = self._passive.astype(int)
         rest = np.zeros(len(q))
 
-        def at(x: Floats) -> Floats:
-            full = q.copy()
-            full[passive] = x
-            return full
+        def solved(free: Any) -> Floats:
+            def at(x: Floats) -> Floats:
+                full = q.copy()
+                full[free] = x
+                return full
 
-        if len(passive):
             answer = least_squares(
                 lambda x: self._terms(self._all_rows, at(x), rest)[0],
-                q[passive],
-                lambda x: self._terms(self._all_rows, at(x), rest)[1][:, passive],
+                q[free],
+                lambda x: self._terms(self._all_rows, at(x), rest)[1][:, free],
                 xtol=1e-15,
                 ftol=1e-15,
                 gtol=1e-15,
             )
-            q = at(answer.x)
-        if np.abs(self._terms(self._all_rows, q, rest)[0]).max() > CLOSED:
-            name, by = self._worst(q)
-            raise ClosureError(
-                f"{self.name}: loop '{name}' cannot be closed near the described configuration; it stays open by {by}"
-            )
-        return q
+            return at(answer.x)
+
+        for free in (self._passive.astype(int), np.arange(len(q))):
+            nearest = solved(free) if len(free) else q
+            if np.abs(self._terms(self._all_rows, nearest, rest)[0]).max() <= CLOSED:
+                return nearest
+        name, by = self._worst(nearest)
+        raise ClosureError(
+            f"{self.name}: loop '{name}' cannot be closed near the described configuration; it stays open by {by}"
+        )
 
     def _independent_rows(self) -> Floats:
         J = self._terms(self._all_rows, self.reference, np.zeros(self.mechanism.n))[1]

@@ -70,6 +70,7 @@ def beyond_urdf(mechanism: Mechanism) -> list[str]:
         "passive joints": not (m.active | m.elastic).all(),
         "gravity": not np.array_equal(m.gravity, [0.0, 0.0, -9.81]),
         "that the base floats": m.base is not None,
+        "closed chains": bool(m.loops),
     }
     return [word for word, there in words.items() if there]
 

@@ -85,6 +85,9 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
         link |= _inertial(float(m.M[j]), m.MS[j], m.J[j], notated[j], notation)
         if shift := _origin(frame):
             link["frame"] = _flow(shift)
+        for beam in m.beams:
+            if beam.body == j:
+                link["flexible"] = _flow({"E": beam.E, "I": beam.I, "modes": beam.modes})
         lines += ["    link:", *(f"      {key}: {value}" for key, value in link.items())]
     names = set(m.joint_names)
     for extra in m.frames[m.n : -1]:
@@ -93,6 +96,7 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
         there = _inverse(before) @ _pose(extra)
         lines += _entry(name, "fixed", _link(m, extra.body), place(there, pose()))
         lines.append(f"    link: {_flow({'name': extra.name})}")
+    lines += _closed_chains(m)
     return Written("\n".join(lines) + "\n", notes)
 
 
@@ -302,6 +306,29 @@ def _tensor(key: str, tensor: Floats) -> dict[str, object]:
     return {key: _flow(entries)}
 
 
+# closed chains
+
+
+def _closed_chains(m: Mechanism) -> list[str]:
+    """The entries `loops` and `assembly`, none where no chain is closed."""
+    if not m.loops:
+        return []
+    lines = ["loops:"]
+    for loop in m.loops:
+        lines += [f"  - name: {loop.name}", f"    kind: {loop.kind}"]
+        for key, frame in {"first": loop.first, "second": loop.second}.items():
+            on = pose() if frame.body == BASE else _pose(m.frames[frame.body])
+            there = _origin(_inverse(on) @ _pose(frame))
+            lines.append(f"    {key}: {_flow({'link': _link(m, frame.body)} | there)}")
+    if m.assembly is not None:
+        texts = {
+            name: _number(q) if kind == PRISMATIC else _angle(q)
+            for name, kind, q in zip(m.joint_names, m.joint_type, m.assembly, strict=True)
+        }
+        lines.append(f"assembly: {_flow(texts)}")
+    return lines
+
+
 # refusals and names
 
 
@@ -352,8 +379,10 @@ def _renamed(m: Mechanism, notes: list[str]) -> Mechanism:
     ]
     bodies = tuple(frame.name for frame in frames[: m.n])
     frames.append(dataclasses.replace(m.frame("tool"), name="tool"))
+    loops: set[str] = set()
+    cuts = tuple(dataclasses.replace(loop, name=rename(loop.name, loops, "loop")) for loop in m.loops)
     return dataclasses.replace(
-        m, name=name, joint_names=joint_names, body_names=bodies, frames=tuple(frames), base=base
+        m, name=name, joint_names=joint_names, body_names=bodies, frames=tuple(frames), base=base, loops=cuts
     )
 
 
