@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -11,22 +11,22 @@ from scipy.linalg import qr
 from scipy.optimize import least_squares
 
 from .actuation import Actuation
+from .batch import run_batch
 from .errors import ClosureError, DescriptionError, InputError, SingularityError
 from .jit import compiled_call
 from .loops import multipliers, projection, virtual_spring
-from .loops.closure import CLOSED, SMALLEST_PIVOT, close, closed_rates
+from .loops.closure import CLOSED, OPEN, SMALLEST_PIVOT, close, closed_rates
 from .loops.constraints import MODE, TYPE, constraint_terms, pack_rows
 from .loops.denoc import Denoc
 from .loops.motion import Motion, motion
 from .mechanism import PRISMATIC, Floats, Mechanism
 from .robot import Method, Robot
 from .stiffness import Stiffness, cartesian_stiffness
-from .tree.record import NOT_FINITE, OK, SINGULAR
+from .tree.record import NOT_FINITE, OK, SINGULAR, WRONG_SHAPE
 from .tree.rnea import rnea_batch
 
 Formulation = Literal["projection", "multipliers", "virtual_spring", "denoc"]
 FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers", "virtual_spring", "denoc")
-NEAR = 0.05  # active positions this close to the last ones (rad or m) are closed from there
 RANK = 1e-8
 
 
@@ -78,9 +78,9 @@ class LoopRobot(Robot):
         self._rows = self._independent_rows()
         p, n = len(self._passive), mechanism.n
         self._work = np.zeros((4 + 2 * p, max(n, p)))
-        self._vectors = np.zeros((5, n))
+        self._vectors = np.zeros((6, n))
         self._G = np.zeros((n, self.n))
-        self._A = np.zeros((n, n))
+        self._A, self._A_c = np.zeros((n, n)), np.zeros((self.n, self.n))
         self._last = self.reference.copy()
 
     def __repr__(self) -> str:
@@ -136,17 +136,23 @@ class LoopRobot(Robot):
         return self._full(q_a)
 
     def _full(self, q_a: Floats) -> Floats:
-        full = self._start(q_a)
-        status = compiled_call(
-            close, self.tree._record, self._rows, self._active, self._passive, q_a, full, self._work
-        )
+        near = np.abs(q_a - self._last[self.joints]).max() < projection.NEAR
+        for start in (self._last, self.reference) if near else (self.reference,):
+            full = start.copy()
+            status = compiled_call(
+                close, self.tree._record, self._rows, self._active, self._passive, q_a, full, self._work
+            )
+            if status == OK:
+                break
         self._check_closed(status, full)
         self._last[:] = full
         return full
 
     def _check_closed(self, status: int, q: Floats) -> None:
-        if status == OK:
-            return
+        if status != OK:
+            self._failed(status, q)
+
+    def _failed(self, status: int, q: Floats) -> NoReturn:
         if status == SINGULAR:
             self._singular(q)
         if status == NOT_FINITE:
@@ -155,6 +161,8 @@ class LoopRobot(Robot):
         raise ClosureError(f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {_text(q)}")
 
     def _singular(self, q: Floats) -> NoReturn:
+        if self._distance(q) > 1e-6:
+            raise SingularityError(f"{self.name}: a singularity lies on the way to q = {_text(q)}")
         raise SingularityError(f"{self.name}: loop '{self.weakest_loop(q)}' is singular at q = {_text(q)}")
 
     def weakest_loop(self, q: Floats) -> str:
@@ -182,6 +190,9 @@ class LoopRobot(Robot):
         """What the compiled simulation needs of the loops, at the closed configuration last found."""
         by_multipliers = self.formulation == "multipliers"
         return motion(self._rows, self._all_rows, self._active, self._passive, by_multipliers, self._last)
+
+    def _opening(self, q: Floats) -> float:
+        return float(np.abs(self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[0]).max())
 
     def _worst(self, q: Floats) -> tuple[str, str]:
         phi = np.abs(self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[0])
@@ -250,7 +261,53 @@ class LoopRobot(Robot):
 
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
         """Forces of the active joints for a motion of theirs."""
-        return self._over_rows(self._inverse, {"q": q, "qd": qd, "qdd": qdd}, wrenches, (self.n,))
+        values = {"q": q, "qd": qd, "qdd": qdd}
+        if self.formulation != "projection":
+            return self._over_rows(self._inverse, values, wrenches, (self.n,))
+        if wrenches is None:
+            try:
+                return self._inverse_at(projection.inverse, q, qd, qdd)
+            except TypeError:  # not plain float64 vectors: converted and checked
+                lead, arrays = self._arrays(values)
+                if lead == ():
+                    return self._inverse_at(partial(compiled_call, projection.inverse), *arrays)
+        return self._projected(projection.inverse_batch, values, wrenches, (self.n,))
+
+    def _inverse_at(self, call: Any, q: Any, qd: Any, qdd: Any) -> Floats:
+        tau = np.empty(self.n)
+        status = call(
+            self.tree._record, self._rows, self._active, self._passive, q, qd, qdd, self.reference, self._last,
+            self._vectors, self._G, self._work, tau,
+        )  # fmt: skip
+        if status == OK:
+            return tau
+        if status == WRONG_SHAPE:
+            raise TypeError
+        found = self._last.copy()
+        self._last[:] = self.reference
+        self._failed(status, found)
+
+    def _projected(self, kernel: Any, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]) -> Floats:
+        """A kernel of the projection over all rows, shared out among the cores."""
+        lead, arrays = self._arrays(values)
+        out = np.empty((*lead, *shape))
+        flat = [array.reshape(-1, self.n) for array in arrays]
+        flat_out = out.reshape(-1, *shape)
+        w = self.tree._flat_wrenches(wrenches, lead, len(flat_out))
+        shares: list[Floats] = []
+
+        def slices(part: slice) -> tuple[Any, ...]:
+            shares.append(self._last.copy())
+            scratch = (np.empty_like(x) for x in (self._vectors, self._G, self._work, self._A, self._A_c))
+            constants = self._rows, self._active, self._passive
+            return *constants, *(x[part] for x in flat), w[part], self.reference, shares[-1], *scratch, flat_out[part]
+
+        status = run_batch(kernel, self.tree._record, len(flat_out), slices)
+        if status != OK:
+            self._failed(status, max(shares, key=self._opening) if status == OPEN else min(shares, key=self._distance))
+        if len(flat_out):
+            self._last[:] = shares[-1]
+        return out
 
     def _inverse(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
         if self.formulation == "virtual_spring":
@@ -259,18 +316,8 @@ class LoopRobot(Robot):
             return virtual_spring.inverse(J, forces, self.joints, self._passive.astype(int))
         if self.formulation == "multipliers":
             return self._inverse_by_multipliers(q, qd, qdd, w)
-        tau = np.empty(self.n)
-        if self.formulation == "denoc":
-            full = self._full(q)
-            self._check_closed(self.denoc.inverse(self.tree._record, full, qd, qdd, w, tau), full)
-            return tau
-        full = self._start(q)
-        status = compiled_call(
-            projection.inverse, self.tree._record, self._rows, self._active, self._passive, q, qd, qdd, w, full,
-            self._vectors, self._G, self._work, tau,
-        )  # fmt: skip
-        self._check_closed(status, full)
-        self._last[:] = full
+        tau, full = np.empty(self.n), self._full(q)
+        self._check_closed(self.denoc.inverse(self.tree._record, full, qd, qdd, w, tau), full)
         return tau
 
     def _inverse_by_multipliers(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
@@ -288,7 +335,10 @@ class LoopRobot(Robot):
         """Accelerations of the active joints under forces of theirs."""
         if method != "matrices":
             raise InputError(f"{self.name} has closed chains: method must be 'matrices', found {method!r}")
-        return self._over_rows(self._direct, {"q": q, "qd": qd, "tau": tau}, wrenches, (self.n,))
+        values = {"q": q, "qd": qd, "tau": tau}
+        if self.formulation == "projection":
+            return self._projected(projection.direct_batch, values, wrenches, (self.n,))
+        return self._over_rows(self._direct, values, wrenches, (self.n,))
 
     def _direct(self, q: Floats, qd: Floats, tau: Floats, w: Floats) -> Floats:
         on_tree = np.zeros(self.mechanism.n)
@@ -298,17 +348,8 @@ class LoopRobot(Robot):
         if self.formulation == "virtual_spring":
             M, H, J, bias = self._opened(q, qd, w)
             return virtual_spring.direct(M, H, J, bias, on_tree)[self.joints]
-        if self.formulation == "denoc":
-            qdd, full = np.empty(self.n), self._full(q)
-            self._check_closed(self.denoc.direct(self.tree._record, full, qd, tau, w, qdd), full)
-            return qdd
-        qdd, full = np.empty(self.n), self._start(q)
-        status = compiled_call(
-            projection.direct, self.tree._record, self._rows, self._active, self._passive, q, qd, on_tree, w, full,
-            self._vectors, self._G, self._work, self._A, np.empty((self.n, self.n)), qdd,
-        )  # fmt: skip
-        self._check_closed(status, full)
-        self._last[:] = full
+        qdd, full = np.empty(self.n), self._full(q)
+        self._check_closed(self.denoc.direct(self.tree._record, full, qd, tau, w, qdd), full)
         return qdd
 
     def _with_multipliers(self, q: Floats, qd: Floats, tau: Floats, w: Floats) -> multipliers.Answer:
@@ -333,24 +374,16 @@ class LoopRobot(Robot):
     def mass_matrix(self, q: Any) -> Floats:
         """A_c (..., n, n) of (58)."""
 
-        def one(q_a: Floats, w: Floats) -> Floats:
-            if self.formulation == "denoc":
-                I, full = np.empty((self.n, self.n)), self._full(q_a)
-                self._check_closed(self.denoc.inertia(self.tree._record, full, I), full)
-                return I
-            return self._matrices(q_a, self._zero, w)[0]
+        shape = self.n, self.n
+        if self.formulation != "denoc":
+            return self._projected(projection.mass_matrix_batch, {"q": q, "qd": self._zero}, None, shape)
 
-        return self._over_rows(one, {"q": q}, None, (self.n, self.n))
+        def one(q_a: Floats, _: Floats) -> Floats:
+            I, full = np.empty(shape), self._full(q_a)
+            self._check_closed(self.denoc.inertia(self.tree._record, full, I), full)
+            return I
 
-    def _matrices(self, q: Floats, qd: Floats, w: Floats) -> tuple[Floats, Floats]:
-        A_c, H_c, full = np.empty((self.n, self.n)), np.empty(self.n), self._start(q)
-        status = compiled_call(
-            projection.matrices, self.tree._record, self._rows, self._active, self._passive, q, qd, w, full,
-            self._vectors, self._G, self._work, self._A, A_c, H_c,
-        )  # fmt: skip
-        self._check_closed(status, full)
-        self._last[:] = full
-        return A_c, H_c
+        return self._over_rows(one, {"q": q}, None, shape)
 
     # kinematics
 
@@ -399,10 +432,6 @@ class LoopRobot(Robot):
         return other
 
     # the common path
-
-    def _start(self, q_a: Floats) -> Floats:
-        near = np.abs(q_a - self._last[self.joints]).max() < NEAR
-        return (self._last if near else self.reference).copy()
 
     def _pushed(self, q: Floats, w: Floats) -> Floats:
         """What wrenches (in the body frames) do to the tree's joints at q."""

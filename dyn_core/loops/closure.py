@@ -206,8 +206,16 @@ def rates(record, rows, active, passive, q, qd_a, qd, g, G, work):
 
 @entry
 def close(record, rows, active, passive, target, q, work):
-    """`follow`, from Python."""
-    return follow(record, rows, active, passive, target, q, work)
+    """`follow`, from Python; SINGULAR in another assembly mode than that of the rows."""
+    status = follow(record, rows, active, passive, target, q, work)
+    p = passive.shape[0]
+    if status == OK and p > 0:
+        pivots, Jp = work[2, :p], work[4 : 4 + p, :p]
+        passive_jacobian(record, rows, passive, work[4 + p : 4 + 2 * p, : q.shape[0]], Jp)
+        factor(Jp, pivots)
+        if rows[0, MODE] * determinant(Jp, pivots) < 0.0:
+            return SINGULAR
+    return status
 
 
 @entry

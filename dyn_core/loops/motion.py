@@ -28,6 +28,7 @@ from .closure import (
     CLOSED,
     OPEN,
     SMALLEST_PIVOT,
+    STRIDE,
     TOLERANCE,
     determinant,
     factor,
@@ -41,8 +42,9 @@ from .projection import G0, QD, TAU, accelerate
 
 ALPHA = 10.0  # 1/s, of the stabilisation; the integrator's order asks for one that does not grow as the step shrinks
 INDEPENDENT = 1e-11  # a constraint's pivot in J A^-1 J^T, over the largest, below which it follows from the others
-DETERMINANT, TIME, REASON = range(3)  # of `watch`
+DETERMINANT, RATE, TIME, REASON = range(4)  # of `watch`
 FARTHEST = 10.0  # rad or m: no active joint moves that far within a step
+LEFT = 0.8  # share of det J_p that a step must leave, as foreseen from its rate and in fact, else it is divided
 TICKS = 1024
 """Into how many parts a step is divided at most before a singularity."""
 
@@ -64,7 +66,8 @@ class Motion(NamedTuple):
     qdd: Floats
     """(n,)."""
     kept: Floats
-    """(4, n) q and qd at the start of a step and of a part of it; [2] is where a motion ended."""
+    """(6, n) q and qd at the start of a step and of a part of it, and all joints' q there; [2] is where a motion ended.
+    """
     stages: Floats
     """(11, n) scratch of the integrator."""
     trial: Floats
@@ -86,7 +89,7 @@ class Motion(NamedTuple):
     order: Floats
     reaction: Floats
     watch: Floats
-    """(3,) det J_p (positive in the assembly mode), and when within a step and why the motion ended."""
+    """(4,) det J_p (positive in the assembly mode), its rate, and when within a step and why the motion ended."""
 
 
 def motion(
@@ -96,10 +99,10 @@ def motion(
     n, m, a, p = len(start), len(all_rows), len(active), len(passive)
     return Motion(
         rows, all_rows, active, passive, by_multipliers, start.copy(), np.full(n, np.nan), np.zeros(n),
-        np.zeros((4, n)), np.zeros((11, n)), np.zeros(n), np.zeros((5, n)), np.zeros((n, a)),
+        np.zeros((6, n)), np.zeros((11, n)), np.zeros(n), np.zeros((6, n)), np.zeros((n, a)),
         np.zeros((4 + 2 * p, max(n, p))), np.zeros((n, n)), np.zeros((a, a)), np.zeros(n), np.zeros(m), np.zeros(m),
         np.zeros((m, n)), np.zeros((n, m)),
-        np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(3),
+        np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(4),
     )  # fmt: skip
 
 
@@ -114,12 +117,27 @@ def note_determinant(loops):
 
 
 @kernel
+def foresee(loops, q_a):
+    """loops.trial: all joints at active positions q_a by the last G, or where they are if that is not a small move."""
+    trial = loops.trial
+    trial[:] = loops.q
+    for c in range(q_a.shape[0]):
+        step = q_a[c] - loops.q[int(loops.active[c])]
+        for j in range(trial.shape[0]):
+            trial[j] += loops.G[j, c] * step
+    for j in range(trial.shape[0]):
+        if not abs(trial[j] - loops.q[j]) < STRIDE:
+            trial[:] = loops.q
+            return
+
+
+@kernel
 def projected(record, loops, q_a, v_a, tau_a, wrenches, vd):
     """vd (a,) by projection; loops.q and loops.vectors[QD] become the motion of all joints."""
     for c in range(q_a.shape[0]):
         if not abs(q_a[c] - loops.q[int(loops.active[c])]) < FARTHEST:
             return NOT_FINITE
-    loops.trial[:] = loops.q
+    foresee(loops, q_a)
     status = follow(record, loops.rows, loops.active, loops.passive, q_a, loops.trial, loops.work)
     if status != OK:
         return status
@@ -390,30 +408,40 @@ def closed_rows(record, loops, motors, q_a, v_a, vd_a, tau, drives, hold, wrench
         drive = drives[min(max(done, 0) // hold, drives.shape[0] - 1)]
         loops.kept[0, :size] = q
         loops.kept[1, :size] = v
+        loops.kept[5] = loops.q
         tick, part = 0, TICKS
         while tick < TICKS:
             loops.kept[2, :size] = q
             loops.kept[3, :size] = v
+            loops.kept[4] = loops.q
             det = watch[DETERMINANT]
             length = 0.0 if done < 0 else h * part / TICKS
-            status = closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, length, table)
-            if status == OK and done >= 0 and 2.0 * watch[DETERMINANT] < det:
-                status = SINGULAR  # another part like this one would reach it
-            if status == OK:
+            status = SINGULAR
+            if det + length * watch[RATE] >= LEFT * det:
+                status = closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, length, table)
+            if status == OK and done < 0:
+                if abs(watch[DETERMINANT] - det) > 1e-6 * abs(det):
+                    watch[RATE] = 0.0  # not where the last motion ended
+                break
+            if status == OK and watch[DETERMINANT] >= LEFT * det:
+                watch[RATE] = (watch[DETERMINANT] - det) / length
                 tick += part
                 continue
+            loops.q[:] = loops.kept[4]
             q[:] = loops.kept[2, :size]
             v[:] = loops.kept[3, :size]
             watch[DETERMINANT] = det
+            if status == OK:
+                status = SINGULAR
             if part == 1 or done < 0:
                 break
             part //= 2
-            status = OK
         if status != OK:
             watch[TIME] = h * tick / TICKS
             watch[REASON] = status
             closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
             loops.kept[2] = loops.q
+            loops.q[:] = loops.kept[5]
             q[:] = loops.kept[0, :size]
             v[:] = loops.kept[1, :size]
             closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, 0.0, table)

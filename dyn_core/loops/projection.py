@@ -1,19 +1,20 @@
 """Dynamics of closed chains by projection on the active joints (Khalil, section 4).
 
-    Gamma_c = G^T Gamma_tr(q, qd, G qdd_a + g)      (55)
-    A_c = G^T A G,   H_c = G^T (A g + H)            (58)
+Gamma_c = G^T Gamma_tr(q, qd, G qdd_a + g)      (55)
+A_c = G^T A G,   H_c = G^T (A g + H)            (58)
 """
 
 from __future__ import annotations
 
 from ..jit import entry, kernel
 from ..tree.matrices import cholesky_solve
-from ..tree.record import OK, SINGULAR, start_fixed
+from ..tree.record import OK, SINGULAR, WRONG_SHAPE, start_fixed
 from ..tree.rnea import newton_euler
 from ..tree.walker_orin import composite_bodies
 from .closure import SMALLEST_PIVOT, follow, rates
 
-QD, G0, QDD, TAU, COLUMN = range(5)  # rows of the vectors that a projection needs
+NEAR = 0.05  # active positions this close to the last ones (rad or m) are closed from there
+QD, G0, QDD, TAU, COLUMN, FORCES = range(6)  # rows of the vectors that a projection needs
 
 
 @kernel
@@ -38,10 +39,26 @@ def tree_forces(record, q, qdd_a, wrenches, vectors, G):
     return newton_euler(record, q, vectors[QD], vectors[QDD], wrenches, vectors[TAU])
 
 
-@entry
-def inverse(record, rows, active, passive, q_a, qd_a, qdd_a, wrenches, q, vectors, G, work, tau):
+@kernel
+def prepare_near(record, rows, active, passive, q_a, qd_a, reference, q, vectors, G, work):
+    """`prepare` from the configuration q if its active joints are near q_a; else, or if that fails, from reference."""
+    near = True
+    for c in range(q_a.shape[0]):
+        near = near and abs(q_a[c] - q[int(active[c])]) < NEAR
+    status = OK
+    for attempt in range(2):
+        if attempt == 1 or not near:
+            q[:] = reference
+        status = prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work)
+        if status == OK or not near:
+            break
+    return status
+
+
+@kernel
+def inverse_at(record, rows, active, passive, q_a, qd_a, qdd_a, wrenches, reference, q, vectors, G, work, tau):
     """Forces tau (a,) of the active joints; q (n,) is the configuration to start from and becomes that found."""
-    status = prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work)
+    status = prepare_near(record, rows, active, passive, q_a, qd_a, reference, q, vectors, G, work)
     if status != OK:
         return status
     status = tree_forces(record, q, qdd_a, wrenches, vectors, G)
@@ -50,6 +67,31 @@ def inverse(record, rows, active, passive, q_a, qd_a, qdd_a, wrenches, q, vector
         for j in range(q.shape[0]):
             tau[c] += G[j, c] * vectors[TAU, j]
     return status
+
+
+@entry
+def inverse(record, rows, active, passive, q_a, qd_a, qdd_a, reference, q, vectors, G, work, tau):
+    """`inverse_at` without wrenches, behind a check of the shapes."""
+    a = tau.shape[0]
+    if q_a.shape[0] != a or qd_a.shape[0] != a or qdd_a.shape[0] != a:
+        return WRONG_SHAPE
+    none = record[:0]
+    return inverse_at(record, rows, active, passive, q_a, qd_a, qdd_a, none, reference, q, vectors, G, work, tau)
+
+
+@entry
+def inverse_batch(
+    record, rows, active, passive, q_a, qd_a, qdd_a, wrenches, reference, q, vectors, G, work, A, A_c, tau
+):  # fmt: skip
+    """`inverse_at` over rows, each from the configuration of the one before; ends at one that fails, with q there."""
+    for b in range(tau.shape[0]):
+        status = inverse_at(
+            record, rows, active, passive, q_a[b], qd_a[b], qdd_a[b], wrenches[b], reference, q, vectors, G, work,
+            tau[b],
+        )  # fmt: skip
+        if status != OK:
+            return status
+    return OK
 
 
 @kernel
@@ -68,21 +110,16 @@ def project(A, G, column, A_c):
 
 
 @entry
-def matrices(record, rows, active, passive, q_a, qd_a, wrenches, q, vectors, G, work, A, A_c, H_c):
-    """A_c (a, a) and H_c (a,); A (n, n) becomes the mass matrix of the tree."""
-    status = prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work)
-    if status != OK:
-        return status
-    n, a = G.shape
-    for c in range(a):
-        H_c[c] = 0.0  # stands for qdd_a = 0
-    status = tree_forces(record, q, H_c, wrenches, vectors, G)
-    for c in range(a):
-        for j in range(n):
-            H_c[c] += G[j, c] * vectors[TAU, j]
-    status = max(status, composite_bodies(record, q, A))
-    project(A, G, vectors[COLUMN], A_c)
-    return status
+def mass_matrix_batch(record, rows, active, passive, q_a, qd_a, wrenches, reference, q, vectors, G, work, A, A_c, out):
+    """A_c (batch, a, a)."""
+    for b in range(out.shape[0]):
+        status = prepare_near(record, rows, active, passive, q_a[b], qd_a[b], reference, q, vectors, G, work)
+        if status == OK:
+            status = composite_bodies(record, q, A)
+        if status != OK:
+            return status
+        project(A, G, vectors[COLUMN], out[b])
+    return OK
 
 
 @kernel
@@ -101,9 +138,17 @@ def accelerate(record, tau, wrenches, q, vectors, G, A, A_c, qdd_a):
 
 
 @entry
-def direct(record, rows, active, passive, q_a, qd_a, tau, wrenches, q, vectors, G, work, A, A_c, qdd_a):
-    """Accelerations qdd_a (a,) of the active joints under forces tau (n,) of the tree's joints."""
-    status = prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work)
-    if status != OK:
-        return status
-    return accelerate(record, tau, wrenches, q, vectors, G, A, A_c, qdd_a)
+def direct_batch(record, rows, active, passive, q_a, qd_a, tau, wrenches, reference, q, vectors, G, work, A, A_c, qdd):
+    """Accelerations qdd (batch, a) of the active joints under forces tau (batch, a) of theirs."""
+    for b in range(qdd.shape[0]):
+        status = prepare_near(record, rows, active, passive, q_a[b], qd_a[b], reference, q, vectors, G, work)
+        if status != OK:
+            return status
+        on_tree = vectors[FORCES]
+        on_tree[:] = 0.0
+        for c in range(tau.shape[1]):
+            on_tree[int(active[c])] = tau[b, c]
+        status = accelerate(record, on_tree, wrenches[b], q, vectors, G, A, A_c, qdd[b])
+        if status != OK:
+            return status
+    return OK
