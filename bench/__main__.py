@@ -14,7 +14,7 @@ from typing import Any
 
 from dyn_core.errors import DynError
 
-NAMES = ("dynamics", "customised", "chains", "loop")
+NAMES = ("dynamics", "customised", "chains", "loops", "loop")
 
 
 def _measure(name: str) -> tuple[Any, list[str]]:
@@ -33,7 +33,7 @@ def _measure(name: str) -> tuple[Any, list[str]]:
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     versions = {}
-    for package in ("numpy", "numba", "pin", "casadi", "ros-jazzy-rclpy"):
+    for package in ("numpy", "numba", "pin", "mujoco", "casadi", "ros-jazzy-rclpy"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
