@@ -229,7 +229,7 @@ class ParallelBranches:
     """The accelerations of (41) with every branch of the base solved in a thread of its own.
 
     The branches meet in the springs' forces only, which are computed first. Handing a branch over costs more than
-    solving it unless it is long: see docs/closed_loops.md for where it pays.
+    solving it unless it is long: see docs/virtual_springs.md for where it pays.
     """
 
     def __init__(self, robot: LoopRobot, k: Any, b: Any = 0.0, threads: int | None = None) -> None:

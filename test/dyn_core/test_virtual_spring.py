@@ -16,6 +16,8 @@ from dyn_core.loops.virtual_spring import branches
 from dyn_core.simulation import simulate
 from dyn_core.spring_simulation import ParallelBranches, simulate_with_springs
 
+SHIPPED = ("four_bar_saha", "five_bar_saha", "four_bar_wang", "four_bar_wang_flexible")
+
 
 def calm(make, kind):
     """A random mechanism that is not near the end of its motion."""
@@ -24,6 +26,13 @@ def calm(make, kind):
         if np.abs(robot.closed(robot.neutral()).G).max() < 3.0:
             return robot
     raise AssertionError(kind)
+
+
+def any_robot(kind):
+    """A shipped one by name, or a random one by the kind of its cut joint or the number of its planar bodies."""
+    if kind in SHIPPED:
+        return load_robot(kind)
+    return calm(random_loop if isinstance(kind, str) else random_planar_loop, kind)
 
 
 def energy(robot, q, qd, k):
@@ -82,9 +91,9 @@ def test_the_paper_s_equations():
     np.testing.assert_allclose(absolute, answer.y[:3].T, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [*SPATIAL, 3, 4])
+@pytest.mark.parametrize("kind", [*SPATIAL, 3, 4, *SHIPPED])
 def test_energy_is_conserved_without_dampers(kind):
-    robot = calm(random_loop if isinstance(kind, str) else random_planar_loop, kind)
+    robot = any_robot(kind)
     found = simulate_with_springs(robot, duration=0.05, torques=np.zeros(robot.n), b=0.0, preloaded=False)
     assert not found.failure
     at = [energy(robot, found.all_q[i], found.all_qd[i], found.k) for i in (0, -1)]
@@ -92,9 +101,9 @@ def test_energy_is_conserved_without_dampers(kind):
     assert abs(at[1] - at[0]) < 2e-3 * max(moved, 1e-3)
 
 
-@pytest.mark.parametrize("kind", [*SPATIAL, 3, 4])
+@pytest.mark.parametrize("kind", [*SPATIAL, 3, 4, *SHIPPED])
 def test_the_error_falls_as_one_over_k(kind):
-    robot = calm(random_loop if isinstance(kind, str) else random_planar_loop, kind)
+    robot = any_robot(kind)
     tau = 0.5 * np.ones(robot.n)
     exact = simulate(robot, duration=0.1, torques=tau, h=2e-3, method="rk4")
     assert not exact.failure
@@ -136,6 +145,15 @@ def test_active_coordinates():
         np.testing.assert_allclose(
             springs.forward_dynamics(q, qd, x, w), robot.forward_dynamics(q, qd, x, w), rtol=1e-5, atol=1e-5
         )
+
+
+def test_simulation_in_active_coordinates():
+    robot = load_robot("four_bar_wang")
+    found, exact = (
+        simulate(each, duration=0.1, torques=[6.0], h=2e-3, method="rk4")
+        for each in (robot.using("virtual_spring"), robot)
+    )
+    np.testing.assert_allclose(found.q, exact.q, atol=1e-7)
 
 
 def test_the_mass_matrix_has_one_block_per_branch():
