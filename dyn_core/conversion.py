@@ -89,6 +89,8 @@ def differences(a: Mechanism, b: Mechanism) -> str:
     """
     if difference := _part(a, b, "mimic") or _closed_chains(a, b):
         return difference
+    if a.beams != b.beams:
+        return "other links are flexible"
     a, b = _comparable(a), _comparable(b)
     if (a.n, len(a.frames)) != (b.n, len(b.frames)):
         return f"{a.n} joints and {len(a.frames)} frames became {b.n} and {len(b.frames)}"
@@ -137,8 +139,8 @@ def _closed_chains(a: Mechanism, b: Mechanism) -> str:
         for x, y in ((one.first, other.first), (one.second, other.second)):
             if x.body != y.body or max(np.abs(x.R - y.R).max(), np.abs(x.p - y.p).max()) > TOLERANCE:
                 return f"a frame of loop {one.name} differs"
-    x, y = (np.zeros(m.n) if m.assembly is None else m.assembly for m in (a, b))
-    return "" if np.allclose(x, y, rtol=1e-12, atol=1e-15) else "assembly differs"
+    start, end = (np.zeros(m.n) if m.assembly is None else m.assembly for m in (a, b))
+    return "" if np.allclose(start, end, rtol=1e-12, atol=1e-15) else "assembly differs"
 
 
 def _behaviour(a: Robot, b: Robot) -> str:

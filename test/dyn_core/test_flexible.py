@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyn_core import load_robot
-from dyn_core.description import robot_files
+from dyn_core.description import robot_files, to_yaml
 from dyn_core.errors import DescriptionError, InputError
 from dyn_core.flexible import FlexibleMechanism, dominant_frequency
 from dyn_core.mechanism import Beam
@@ -188,3 +188,13 @@ def test_yaml_refuses_a_bad_beam(tmp_path):
     bad.write_text(text.replace("modes: 2", "modes: 0"), encoding="utf-8")
     with pytest.raises(DescriptionError, match="whole number from 1 to 20"):
         load_robot(bad)
+
+
+def test_yaml_there_and_back(four_bar, tmp_path):
+    file = tmp_path / "robot.yaml"
+    for notation in ("dh", "mdh", "origin"):
+        file.write_text(to_yaml(four_bar.mechanism, notation), encoding="utf-8")
+        again = FlexibleMechanism(load_robot(file).mechanism)
+        assert again.mechanism.beams == four_bar.mechanism.beams
+        x, v = np.random.default_rng(3).normal(size=(2, 5))
+        np.testing.assert_allclose(again.terms(x, v).H, four_bar.terms(x, v).H, rtol=1e-9, atol=1e-9)

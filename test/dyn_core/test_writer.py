@@ -85,9 +85,10 @@ def assert_same(a: Mechanism, b: Mechanism) -> None:
     rng = np.random.default_rng(1)
     for _ in range(3):
         q = first.neutral()
-        q[-first.n :] = rng.normal(size=first.n)
+        q[-first.n :] += (0.1 if a.loops else 1.0) * rng.normal(size=first.n)
         qd, qdd = rng.normal(size=(2, first.nv))
-        w = rng.normal(size=(first.nv - first.n) // 6 * 6 + 6 * first.n).reshape(-1, 6)
+        links = a.n if a.loops else first.n
+        w = rng.normal(size=(first.nv - first.n) // 6 * 6 + 6 * links).reshape(-1, 6)
         tau = first.inverse_dynamics(q, qd, qdd, w)
         scale = max(1.0, np.abs(tau).max())
         np.testing.assert_allclose(second.inverse_dynamics(q, qd, qdd, w), tau, rtol=0, atol=1e-9 * scale)
@@ -111,9 +112,13 @@ def test_random_trees_go_through_all_notations(seed: int, floating: bool, tmp_pa
 @pytest.mark.parametrize("notation", [*NOTATIONS, "urdf"])
 def test_shipped_robots_there_and_back(name: str, notation: str, tmp_path: Path) -> None:
     there, back = tmp_path / f"there.{'urdf' if notation == 'urdf' else 'yaml'}", tmp_path / "back.yaml"
+    original = load_mechanism(robot_files()[name])
+    if original.loops and notation == "urdf":
+        with pytest.raises(DescriptionError, match="closed chains, which URDF cannot say"):
+            convert(name, there, notation)
+        return
     convert(name, there, notation)
     convert(there, back, "mdh")
-    original = load_mechanism(robot_files()[name])
     assert_same(original, load_robot(there).mechanism)
     assert_same(original, load_mechanism(back))
 
