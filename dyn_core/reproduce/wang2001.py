@@ -85,6 +85,7 @@ def compute(duration: float = 2.0, stiffnesses: Floats = STIFFNESSES) -> Report:
     bent_stiffer = flexible.simulate(start, closing="virtual_spring", k=10 * K, b=0.0, **common)
     exact = _all_joints(rigid, closed)
     rows = (
+        *_equation_20(rigid),
         *_initial_angles(rigid),
         *_figure_6(curve, printed_start),
         *_figure_7_and_8(closed, dae, springs, stiffer, exact),
@@ -146,6 +147,42 @@ def _initial_angles(robot: LoopRobot) -> list[Row]:
     good = abs(alpha - ALPHA) < 1e-5 and abs(phi - PHI) < 1e-5
     printed, computed = f"{ALPHA}, {PHI} rad", f"{alpha:.7f}, {phi:.7f} rad"
     return [Row("Sec. 3.1", "alpha, phi at theta = pi/2", printed, computed, agrees(good))]
+
+
+def torque_by_equation_20(angles: Floats, rates: Floats, accelerations: Floats, corrected: bool) -> float:
+    """tau (N m) of (20) from theta, alpha, phi (3,) and their rates; as printed, or with both misprints corrected."""
+    l1, l2, l3, g = 1.0, 4.0, 2.5, 9.8
+    m1 = m2 = m3 = 1.0
+    r1, r2, r3 = l1 / 2, l2 / 2, l3 / 2
+    I1, I2, I3 = m1 * l1**2 / 12, m2 * l2**2 / 12, m3 * l3**2 / 12
+    th, al, ph = angles
+    thd, ald, _ = rates
+    thdd, aldd, phdd = accelerations
+    coupler = m2 * r2 * l1 * (np.cos(th - al) * thdd + np.sin(al - th) * thd**2) + (I2 + m2 * r2**2) * aldd
+    coupler += m2 * g * r2 * np.cos(al)
+    output, weight = (I3 + m3 * r3**2) * phdd, m3 * g * r3 * np.cos(ph)
+    f_x = l3 * np.cos(ph) * coupler + l2 * np.cos(al) * (output + (weight if corrected else 0.0))
+    f_y = l3 * np.sin(ph) * coupler + l2 * np.sin(al) * (output + weight)
+    f_x, f_y = np.array([f_x, f_y]) / (l2 * l3 * np.sin(al - ph))
+    tau = (I1 + m1 * r1**2 + m2 * l1**2) * thdd + m2 * l1 * r2 * np.cos(th - al) * aldd
+    tau += m2 * l1 * r2 * np.sin(th - al) * ald**2 + (m1 * r1 + m2 * l1) * g * np.cos(th)
+    return float(tau - l1 * np.sin(th) * f_x + (1.0 if corrected else -1.0) * l1 * np.cos(th) * f_y)
+
+
+def _equation_20(robot: LoopRobot) -> list[Row]:
+    q, qd, qdd = np.array([1.2]), np.array([0.7]), np.array([-0.4])
+    at = robot.closed(q, qd)
+    angles, rates, accelerations = (_angles(x[None])[0] for x in (at.q, at.qd, at.G @ qdd + at.g))
+    wanted = robot.inverse_dynamics(q, qd, qdd)[0]
+    printed, corrected = (torque_by_equation_20(angles, rates, accelerations, each) for each in (False, True))
+    good = abs(corrected - wanted) < 1e-9 * abs(wanted)
+    what = "torque at theta = 1.2, its rates 0.7, -0.4"
+    why = "the last term is + l1 cos(theta) f_By, and the numerator of f_Bx lacks + m3 g r3 l2 cos(alpha) cos(phi)."
+    computed = f"{wanted:.6f} N m"
+    return [
+        Row("(20)", what, f"{printed:.6f} N m", computed, "does not come out", why),
+        Row("(20)", "the same, corrected", f"{corrected:.6f} N m", computed, agrees(good)),
+    ]
 
 
 def _figure_6(curve: ErrorCurve, printed_start: SpringResult) -> list[Row]:

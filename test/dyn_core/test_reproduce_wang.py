@@ -22,9 +22,11 @@ def test_everything_that_should_comes_out(report):
 
 
 def test_what_does_not_come_out_is_said(report):
-    (row,) = (row for row in report.rows if row.verdict == "does not come out")
-    assert (row.place, row.printed) == ("Fig. 6", "10^-5.5 = 3.2e-6 m")
-    assert "phase" in row.why
+    equation, figure = (row for row in report.rows if row.verdict == "does not come out")
+    assert equation.place == "(20)"
+    assert "f_By" in equation.why
+    assert (figure.place, figure.printed) == ("Fig. 6", "10^-5.5 = 3.2e-6 m")
+    assert "phase" in figure.why
 
 
 def test_figures_are_drawn(report):
