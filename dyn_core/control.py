@@ -6,7 +6,8 @@ makes every joint's error decay as (1 + lambda t) e^(-lambda t). Feed-forward is
 motion alone; the arm's state is not used.
 
 Where joints are passive or elastic, their accelerations cannot be chosen: the law then holds for the active joints, and
-the forces come from the mixed model (Khalil, section 6.3), which takes up what the passive joints do.
+the forces come from the mixed model (Khalil, section 6.3), which takes up what the passive joints do. Where chains are
+closed, H and the bias are those of the active joints (Khalil 58), by the robot's formulation.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from .actuation import Bools, Codes, motor_voltage, nearest_code
 from .errors import InputError
 from .jit import compiled_call, entry
+from .loop_robot import LoopRobot
 from .mechanism import Floats
 from .robot import Robot
 from .tree.aba import articulated_bodies
@@ -93,13 +95,16 @@ class ComputedTorque:
             raise InputError(f"the bandwidth must be one or {robot.n} numbers not below zero, found {bandwidth!r}")
         if robot.mechanism.base is not None:
             raise InputError(f"{robot.name} has a floating base, but computed torque needs a fixed one")
-        if not robot.compiled:
+        if robot.mechanism.mimic is not None:
             raise InputError(f"{robot.name} has coupled joints, but computed torque needs independent ones")
         self.robot = robot
         self.mode = mode
         self._gains = np.append(np.broadcast_to(values, robot.n), float(friction == "desired"))
+        self._actuation = robot.actuation
+        if isinstance(robot, LoopRobot):
+            return
         self._record = robot._record.copy()
-        self._motors = robot.actuation.motors
+        self._motors = self._actuation.motors
         driven = robot.mechanism.active & ~robot.mechanism.elastic
         self._active = np.zeros(0) if driven.all() else driven.astype(float)
 
@@ -109,6 +114,8 @@ class ComputedTorque:
         q_d, qd_d, qdd_d = desired
         if self.mode == "feed_forward":
             q, qd = q_d, qd_d
+        if isinstance(self.robot, LoopRobot):
+            return self._of_closed_chains(self.robot, {"q_d": q_d, "qd_d": qd_d, "qdd_d": qdd_d, "q": q, "qd": qd})
         numbers, code, saturated = np.empty((3, n)), np.empty(n, np.int32), np.empty(n, np.bool_)
         constants, out = (self._record, self._motors, self._gains, self._active), (numbers, code, saturated)
         try:
@@ -123,3 +130,18 @@ class ComputedTorque:
             compiled_call(_command, *constants, *arrays, *out)
         torque, voltage, _ = numbers
         return Command(torque, voltage, code, saturated)
+
+    def _of_closed_chains(self, robot: LoopRobot, values: dict[str, Any]) -> Command:
+        lead, (q_d, qd_d, qdd_d, q, qd) = robot._arrays(values)
+        if lead != ():
+            raise InputError("a command is computed for one state at a time, not for a batch")
+        k = self._gains[:-1]
+        torque = robot.inverse_dynamics(q, qd, qdd_d - 2.0 * k * (qd - qd_d) - k * k * (q - q_d))
+        m = robot.mechanism
+        if self._gains[-1] != 0.0 and (m.Fv.any() or m.Fs.any()):
+            G = robot.closed(q).G
+            wanted, met = G @ qd_d, G @ qd
+            torque += G.T @ (m.Fv * (wanted - met) + m.Fs * (np.sign(wanted) - np.sign(met)))
+        voltage, cut = self._actuation.voltages(torque, qd)
+        code, out_of_range = self._actuation.codes(voltage)
+        return Command(torque, voltage, code, cut | out_of_range)

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from nodes import environment
 from nodes.domain import claim_domain
+from nodes.parameters import FORMULATIONS
 
 HELP = """\
 usage: ./dyn COMMAND [OPTIONS]            ./dyn COMMAND --help tells more
@@ -87,6 +88,12 @@ def _namespace_option(parser: argparse.ArgumentParser) -> None:
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", default="puma560", help="name of a robot, or a file (default: puma560)")
+    parser.add_argument(
+        "--formulation",
+        choices=FORMULATIONS,
+        default="projection",
+        help="how the controller computes closed chains (default: projection)",
+    )
     _json_option(parser)
 
 
@@ -196,7 +203,7 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _reproduce_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", help="which paper: saha2001")
+    parser.add_argument("paper", help="which paper: saha2001, wang2001")
     parser.add_argument("--output", metavar="DIR", help="where the figures go (default: <paper>_figures)")
     _json_option(parser)
 
@@ -434,7 +441,7 @@ COMMANDS = {
         "reproduce",
         _reproduce_options,
         _reproduce,
-        ("./dyn reproduce saha2001", "./dyn reproduce saha2001 --output figures --json"),
+        ("./dyn reproduce saha2001", "./dyn reproduce wang2001 --output figures --json"),
     ),
     "setup": Command(
         "Make the environment that other commands need, and nothing else.",

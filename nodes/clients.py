@@ -17,6 +17,7 @@ from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
 from dyn_core.mechanism import PRISMATIC
 from nodes.client import CONTROLLER, NOT_RUNNING, ClientError, RobotClient
+from nodes.robots import position_limits
 
 ARRIVED = 0.01
 """Distance from the target at which a motion counts as done (rad or m)."""
@@ -53,9 +54,9 @@ def _target(robot: Robot, positions: list[float], degrees: bool) -> np.ndarray:
         raise InputError(f"{robot.name} has {robot.n} joints ({', '.join(robot.joint_names)}), found {len(positions)}")
     target = np.array(positions, dtype=float)
     if degrees:
-        revolute = robot.mechanism.joint_type != PRISMATIC
+        revolute = robot.mechanism.joint_type[robot.joints] != PRISMATIC
         target[revolute] = np.radians(target[revolute])
-    limits = robot.mechanism.position_limits
+    limits = position_limits(robot)
     for j in np.flatnonzero((target < limits[:, 0]) | (target > limits[:, 1])):
         raise InputError(
             f"{robot.joint_names[j]}: {target[j]:.4g} is outside its limits [{limits[j, 0]:.4g}, {limits[j, 1]:.4g}]"
@@ -65,7 +66,7 @@ def _target(robot: Robot, positions: list[float], degrees: bool) -> np.ndarray:
 
 def _comfortable(robot: Robot, distance: np.ndarray) -> float:
     """A duration at which the peak speed, 15/8 of the mean, is at most half of each joint's limit and 1 rad/s."""
-    speed = np.minimum(0.5 * robot.mechanism.velocity_limits, 1.0)
+    speed = np.minimum(0.5 * robot.mechanism.velocity_limits[robot.joints], 1.0)
     return max(1.0, float((1.875 * np.abs(distance) / speed).max()))
 
 

@@ -17,6 +17,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dyn_core.control import ComputedTorque
 from dyn_core.errors import DynError
+from dyn_core.loop_robot import LoopRobot
 from nodes import parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
 from nodes.loop import (
@@ -31,9 +32,9 @@ from nodes.loop import (
     view,
 )
 from nodes.messages import DropCounter, Dropped, JointOrder, TrajectoryPoints, code_limits, joint_state
-from nodes.plan import Hold, Plan, State, joined
+from nodes.plan import Hold, Motion, Plan, State, joined
 from nodes.process import run
-from nodes.robots import load_fixed_robot
+from nodes.robots import load_fixed_robot, passive_joints, position_limits
 
 LEADS = (0.02, 0.2, 1.0)
 """A new trajectory begins this far ahead (s), so that it is ready in time; the next one is tried if it was not."""
@@ -46,6 +47,9 @@ JUMP = 0.5
 """A step of the joint states' stamps above this (s) is a fault: the desired state would jump with it."""
 SLICES = 5
 """The wait for a joint state is cut into so many slices, so that a stall of this process counts as one of them."""
+
+CLOSURES = 100
+"""Points of a trajectory at which closed chains are tried before it begins."""
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -91,19 +95,23 @@ class ComputedTorqueController(LifecycleNode):
         """Load the robot, and compile and call once everything that the loop will call."""
         given = parameters.values(self, parameters.COMPUTED_TORQUE_CONTROLLER)
         try:
-            self._robot = load_fixed_robot(given["robot"])
+            self._robot = load_fixed_robot(given["robot"], given["formulation"])
+            self._planned_robot = load_fixed_robot(given["robot"])
             code_limits(self._robot)
             self._law = ComputedTorque(
                 self._robot, given["bandwidth"], mode=given["mode"], friction=given["friction"]
             )
-            zeros = np.zeros(self._robot.n)
-            self._law.command(_warm_plan(zeros).sample(0), zeros, zeros)
+            neutral, zeros = self._robot.neutral(), np.zeros(self._robot.n)
+            motion = _warm_plan(neutral)
+            self._law.command(motion.sample(0), neutral, zeros)
+            if isinstance(self._planned_robot, LoopRobot):
+                _check_closes(self._planned_robot, motion.motion)
         except DynError as error:
             self.get_logger().error(f"cannot configure: {error}")
             return FAILURE
         self._given = given
         self._robot_name = self._robot.name
-        self._joints = JointOrder(self._robot.joint_names)
+        self._joints = JointOrder(self._robot.joint_names, passive_joints(self._robot))
         self._period = 1.0 / given["rate"]
         self._slice = given["state_timeout"] / SLICES
         self._make_messages()
@@ -212,7 +220,12 @@ class ComputedTorqueController(LifecycleNode):
             return
         stamp, q, qd = self._stamp, self._q, self._qd
         desired = self._desired(stamp, q)
-        command = self._law.command(desired, q, qd)
+        try:
+            command = self._law.command(desired, q, qd)
+        except DynError as error:
+            self._trip(f"no command: {error}")
+            self._send_zero()
+            return
         if not np.isfinite(command.voltage).all():
             self._trip("the control law gave a voltage that is not finite")
             self._send_zero()
@@ -308,22 +321,25 @@ class ComputedTorqueController(LifecycleNode):
             self.get_logger().warning(f"trajectory dropped: {error}")
 
     def _follow(self, message: JointTrajectory) -> None:
-        points = TrajectoryPoints(message, self._joints, self._robot.mechanism.position_limits)
+        points = TrajectoryPoints(message, self._joints, position_limits(self._robot))
         if self._label != "active":
             raise Dropped("not active")
         if self._fault:
             raise Dropped("fault", self._fault)
         if self._plan is None:
             raise Dropped("no joint state yet")
+        tolerance = self._given["start_tolerance"]
         asked = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
         behind = (self._stamp - asked) * 1e-9 if asked else 0.0
         if behind > PAST:
             raise Dropped("start time in the past", f"{behind:.3g} s")
         if behind < -FUTURE:
             raise Dropped("start time too far ahead", f"{-behind:.3g} s")
+        if isinstance(self._planned_robot, LoopRobot):  # takes longer than the first lead
+            _check_closes(self._planned_robot, joined(points, self._planned(self._stamp), tolerance))
         for lead in LEADS:
             start = max(asked, self._stamp + round(lead * NANOSECONDS))
-            plan = Plan(start, joined(points, self._planned(start), self._given["start_tolerance"]))
+            plan = Plan(start, joined(points, self._planned(start), tolerance))
             self._next = plan
             if self._stamp < start:
                 self._accepted += 1
@@ -393,6 +409,15 @@ def _warm_plan(q: np.ndarray) -> Plan:
     limits = np.array([[-np.inf, np.inf]] * len(q))
     state = (q, q, q + 1.0)
     return Plan(0, joined(TrajectoryPoints(message, joints, limits), state, 0.0))
+
+
+def _check_closes(robot: LoopRobot, motion: Motion) -> None:
+    """Refuse a motion on whose way the chains cannot close or are singular."""
+    for t in np.linspace(0.0, motion.duration, CLOSURES):
+        try:
+            robot.closed(motion.sample(t)[0])
+        except DynError as error:
+            raise Dropped("chains do not close", f"at {t:.3g} s: {error}") from error
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -16,13 +16,14 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from dyn_core import Robot
+from dyn_core.actuation import CODES
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.trajectory import Trajectory, through_points
 from nodes.bringup import system
 from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient, nanoseconds
 from nodes.clients import stiffness_dict
 from nodes.domain import claim_domain
-from nodes.robots import load_fixed_robot
+from nodes.robots import load_fixed_robot, position_limits
 from nodes.up import running
 
 SWING = 0.5
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     os.environ["ROS_DOMAIN_ID"] = str(claim_domain())
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     output: list[str] = []
-    planned = system("sim", {"robot": args.robot})
+    planned = system("sim", {"robot": args.robot, "formulation": args.formulation})
     try:
         _say(f"starting {', '.join(node.name for node in planned.nodes)}")
         with running(planned, quiet=output) as (supervisor, client):
@@ -71,8 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 def plan(robot: Robot, start: np.ndarray) -> Motion:
     """A smooth motion from ``start`` within the joints' limits, as slow as speed, current and voltage ask for."""
-    limits = robot.mechanism.position_limits
-    low, high = limits[:, 0], limits[:, 1]
+    low, high = position_limits(robot).T
     room = np.where(np.isfinite(high - low), 0.4 * (high - low), SWING)
     driven = _driven(robot)
     swing = np.minimum(SWING, room) * driven * np.where(np.cumsum(driven) % 2 == 1, 1.0, -1.0)
@@ -90,13 +90,13 @@ def plan(robot: Robot, start: np.ndarray) -> Motion:
 
 def _driven(robot: Robot) -> np.ndarray:
     """(n,) which joints have motors; the others, such as elastic ones, move as the dynamics says."""
-    return robot.mechanism.active & ~robot.mechanism.elastic
+    return (robot.mechanism.active & ~robot.mechanism.elastic)[robot.joints]
 
 
 def _possible(robot: Robot, trajectory: Trajectory) -> bool:
     q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, 200))
     _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
-    slow = (np.abs(qd) <= 0.8 * robot.mechanism.velocity_limits).all()
+    slow = (np.abs(qd) <= 0.8 * robot.mechanism.velocity_limits[robot.joints]).all()
     return bool(slow and not cut[:, _driven(robot)].any())
 
 
@@ -155,20 +155,18 @@ def _report(
     duration = motion.trajectory.duration
     t = np.array([_seconds(message, start) for message in states.messages])
     moving = (t >= 0.0) & (t <= duration)
-    q = np.array([message.position for message in states.messages])[moving]
-    effort = np.array([message.effort for message in states.messages])[moving]
+    q = np.array([message.position for message in states.messages])[moving][:, robot.joints]
+    effort = np.array([message.effort for message in states.messages])[moving][:, robot.joints]
     error = q - motion.trajectory.sample(t[moving])[0]
     during = [message for message in commands.messages if 0.0 <= _seconds(message, start) <= duration]
     volts = np.array([message.voltage for message in during])
     codes = np.array([message.dac_code for message in during])
-    motors = robot.mechanism.motors
-    assert motors is not None
-    used = (codes.max(axis=0) - codes.min(axis=0)) / 2.0**motors.dac_bits
+    used = (codes.max(axis=0) - codes.min(axis=0)) / robot.actuation.motors[:, CODES]
     rms, largest = np.sqrt(np.mean(error**2, axis=0)), np.abs(error).max(axis=0)
     joints = [
         {
             "name": name,
-            "unit": "m" if robot.mechanism.joint_type[j] == PRISMATIC else "rad",
+            "unit": "m" if robot.mechanism.joint_type[robot.joints[j]] == PRISMATIC else "rad",
             "rms_error": float(rms[j]),
             "max_error": float(largest[j]),
             "peak_torque": float(np.abs(effort[:, j]).max()),

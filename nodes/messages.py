@@ -47,11 +47,14 @@ class DropCounter:
 
 
 class JointOrder:
-    """Brings named values into the robot's joint order."""
+    """Brings named values into the robot's joint order; joint states may have its passive joints too."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], passive: Sequence[str] = ()) -> None:
         self.names = list(names)
         self._index = {name: i for i, name in enumerate(self.names)}
+        self._passive = frozenset(passive)
+        self._seen: list[str] = []
+        self._picked: np.ndarray | None = None
 
     def permutation(self, names: Sequence[str]) -> np.ndarray | None:
         """Indices into the message for each joint of the robot; None if they are in the robot's order already."""
@@ -68,22 +71,34 @@ class JointOrder:
         position = {name: i for i, name in enumerate(names)}
         return np.array([position[name] for name in self.names])
 
-    def arrange(self, values: Any, order: np.ndarray | None, what: str) -> np.ndarray:
-        """``values`` of a message as a finite float array in the robot's order."""
+    def selection(self, names: Sequence[str]) -> np.ndarray | None:
+        """As ``permutation``, for a message that may have the passive joints too."""
+        if not self._passive or names == self.names:
+            return self.permutation(names)
+        if names != self._seen:
+            own = [i for i, name in enumerate(names) if name not in self._passive]
+            order = self.permutation([names[i] for i in own])
+            self._picked, self._seen = np.array(own) if order is None else np.array(own)[order], list(names)
+        return self._picked
+
+    def arrange(self, values: Any, order: np.ndarray | None, what: str, size: int | None = None) -> np.ndarray:
+        """``values`` of a message of ``size`` joints (the robot's, if not given) as finite floats in its order."""
         array = np.asarray(values, dtype=float)
-        if array.shape != (len(self.names),):
-            raise Dropped("wrong size", f"{array.size} {what} for {len(self.names)} joints")
+        expected = len(self.names) if size is None else size
+        if array.shape != (expected,):
+            raise Dropped("wrong size", f"{array.size} {what} for {expected} joints")
+        array = array if order is None else array[order]
         if not np.isfinite(array).all():
             raise Dropped("not finite", what)
-        return array if order is None else array[order]
+        return array
 
 
 def joint_state(message: Any, joints: JointOrder) -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities (n,), (n,) of a sensor_msgs/JointState."""
-    order = joints.permutation(message.name)
+    order, size = joints.selection(message.name), len(message.name)
     return (
-        joints.arrange(message.position, order, "positions"),
-        joints.arrange(message.velocity, order, "velocities"),
+        joints.arrange(message.position, order, "positions", size),
+        joints.arrange(message.velocity, order, "velocities", size),
     )
 
 

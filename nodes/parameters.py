@@ -52,6 +52,8 @@ class ParameterSpec:
 
 
 ROBOT = ParameterSpec("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file.")
+FORMULATIONS = ("projection", "multipliers", "virtual_spring", "denoc")
+"""As dyn_core.loop_robot has them, which is not imported here."""
 REALTIME_PRIORITY = ParameterSpec(
     "realtime_priority",
     0,
@@ -70,7 +72,7 @@ SIMULATED_ROBOT: tuple[ParameterSpec, ...] = (
         "initial_positions",
         [],
         "Joint positions at the start and after a reset (rad or m, in the robot's joint order); "
-        "empty: zero, moved into the position limits.",
+        "empty: zero (the described configuration, where chains are closed), moved into the position limits.",
     ),
     ParameterSpec(
         "brakes",
@@ -124,6 +126,13 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
         "desired",
         "Friction is compensated at the desired or at the measured speed; at standstill the latter chatters.",
         choices=("desired", "measured"),
+        read_only=False,
+    ),
+    ParameterSpec(
+        "formulation",
+        "projection",
+        "How the dynamics of closed chains is computed; of no meaning for robots without them.",
+        choices=FORMULATIONS,
         read_only=False,
     ),
     ParameterSpec(

@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from dyn_core.actuation import code_voltage
-from dyn_core.errors import InputError, SimulationError
+from dyn_core.errors import DynError, InputError
 from dyn_core.simulation import Stepper
 from nodes import parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
@@ -34,7 +34,7 @@ from nodes.loop import (
 )
 from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes, wrench
 from nodes.process import run
-from nodes.robots import load_fixed_robot
+from nodes.robots import all_joints, load_fixed_robot, position_limits
 
 CLOCK_RATE = 100.0
 """Messages per second on /clock."""
@@ -78,12 +78,13 @@ class SimulatedRobot(Node):
         self._jumped = 0
         self._warm_up()
 
-        self._state = JointState(name=self._joints.names)
-        zeros = [0.0] * self._robot.n
+        count = self._robot.mechanism.n
+        self._state = JointState(name=list(self._robot.mechanism.joint_names))
+        zeros = [0.0] * count
         self._state.position, self._state.velocity, self._state.effort = zeros, zeros, zeros
-        self._position = view(self._state.position, self._robot.n)
-        self._velocity = view(self._state.velocity, self._robot.n)
-        self._effort = view(self._state.effort, self._robot.n)
+        self._position = view(self._state.position, count)
+        self._velocity = view(self._state.velocity, count)
+        self._effort = view(self._state.effort, count)
         self._clock_message = Clock()
 
         self._command_subscription = subscribe(self, MotorCommand, "motor_commands")
@@ -117,8 +118,7 @@ class SimulatedRobot(Node):
     def _initial_positions(self, given: Sequence[float]) -> np.ndarray:
         n = self._robot.n
         if len(given) == 0:
-            limits = self._robot.mechanism.position_limits
-            return np.clip(np.zeros(n), limits[:, 0], limits[:, 1])
+            return np.clip(self._robot.neutral(), *position_limits(self._robot).T)
         q = np.array(given, dtype=float)
         if q.shape != (n,) or not np.isfinite(q).all():
             raise InputError(f"parameter initial_positions: {n} finite numbers are needed, found {list(given)}")
@@ -133,7 +133,8 @@ class SimulatedRobot(Node):
         n = self._robot.n
         stepper = self._new_stepper()
         stepper.step(np.zeros(n), 1)
-        stepper.step(np.zeros(n), 1, np.zeros((n, 6)))
+        stepper.step(np.zeros(n), 1, np.zeros((self._robot.mechanism.n, 6)))
+        all_joints(self._robot, stepper.q, stepper.qd)
         code_voltage(self._motors[0], 0.0)
         self._stepper = self._new_stepper()
 
@@ -149,14 +150,14 @@ class SimulatedRobot(Node):
         if self._stopped_because:
             self._statistics.pause()
             return
-        if self._released:
-            try:
+        try:
+            if self._released:
                 self._advance(elapsed)
-            except SimulationError as error:
-                self._stopped_because = str(error)
-                self.get_logger().error(f"stopped, waiting for ~/reset: {error}")
-                return
-        self._publish()
+            self._publish()
+        except DynError as error:
+            self._stopped_because = str(error)
+            self.get_logger().error(f"stopped, waiting for ~/reset: {error}")
+            return
         self._statistics.tick()
 
     def _take_command(self, elapsed: int) -> None:
@@ -203,9 +204,8 @@ class SimulatedRobot(Node):
 
     def _publish(self) -> None:
         stepper = self._stepper
-        self._position[:] = stepper.q
-        self._velocity[:] = stepper.qd
-        self._effort[:] = stepper.tau if self._released else 0.0
+        self._position[:], self._velocity[:] = all_joints(self._robot, stepper.q, stepper.qd)
+        self._effort[self._robot.joints] = stepper.tau if self._released else 0.0
         nanoseconds = self._start + (self._ticks + self._jumped) * self._pacer.period
         stamp = self._state.header.stamp
         stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
@@ -233,7 +233,7 @@ class SimulatedRobot(Node):
         except Dropped as dropped:
             self._drops.add("external_wrench", dropped)
             return
-        wrenches = np.zeros((self._robot.n, 6))
+        wrenches = np.zeros((len(links), 6))
         wrenches[links.index(link)] = acting
         self._wrenches = (wrenches, time.monotonic() + self._given["wrench_timeout"])
 

@@ -16,7 +16,7 @@ from nodes.diagnostics import OK, Diagnostics, Report
 from nodes.loop import subscribe, take_newest
 from nodes.messages import DropCounter, Dropped, JointOrder, joint_state
 from nodes.process import run
-from nodes.robots import load_fixed_robot
+from nodes.robots import load_fixed_robot, passive_joints
 
 
 class StiffnessServer(Node):
@@ -34,8 +34,8 @@ class StiffnessServer(Node):
         given = parameters.values(self, parameters.STIFFNESS_SERVER)
         self._robot = load_fixed_robot(given["robot"])
         self._frame = given["frame"]
-        self._joints = JointOrder(self._robot.joint_names)
-        self._robot.stiffness(np.zeros(self._robot.n), self._frame)
+        self._joints = JointOrder(self._robot.joint_names, passive_joints(self._robot))
+        self._robot.stiffness(self._robot.neutral(), self._frame)
         self._drops = DropCounter()
         self._last: np.ndarray | None = None
         self._answered = 0

@@ -10,6 +10,7 @@ import pytest
 from dyn_core import Robot, load_robot
 from dyn_core.control import ComputedTorque
 from dyn_core.errors import InputError, MissingMotorError
+from dyn_core.loop_robot import FORMULATIONS, LoopRobot
 from dyn_core.mechanism import Springs
 from dyn_core.simulation import Stepper, simulate
 from dyn_core.trajectory import cycloidal
@@ -96,6 +97,51 @@ def test_passive_joints_are_taken_up():
     np.testing.assert_allclose(qdd[:4], reference[:4], rtol=1e-9)
     np.testing.assert_array_equal(command.torque[4:], 0.0)
     np.testing.assert_array_equal(command.voltage[4:], 0.0)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_the_law_holds_in_the_active_joints_of_closed_chains(formulation):
+    robot = load_robot("five_bar_saha")
+    q_d, (qd_d, qdd_d) = robot.neutral(), np.array([[0.5, -0.3], [2.0, 1.0]])
+    q, qd = q_d + np.array([0.02, -0.01]), qd_d + np.array([0.1, 0.2])
+    command = ComputedTorque(robot.using(formulation), 20.0).command((q_d, qd_d, qdd_d), q, qd)
+    reference = qdd_d - 40.0 * (qd - qd_d) - 400.0 * (q - q_d)
+    np.testing.assert_allclose(robot.forward_dynamics(q, qd, command.torque), reference, rtol=1e-8)
+    np.testing.assert_allclose(robot.voltages(command.torque, qd), command.voltage)
+    np.testing.assert_array_equal(robot.dac_codes(command.voltage), command.code)
+    assert not command.saturated.any()
+    ahead = ComputedTorque(robot.using(formulation), mode="feed_forward").command((q_d, qd_d, qdd_d))
+    np.testing.assert_allclose(robot.forward_dynamics(q_d, qd_d, ahead.torque), qdd_d, rtol=1e-8)
+    with pytest.raises(InputError, match="one state at a time"):
+        ComputedTorque(robot).command((q_d, qd_d, qdd_d), np.zeros((2, 2)), qd)
+
+
+def test_friction_of_closed_chains_is_taken_at_the_desired_speeds():
+    """Friction in active and passive joints adds G^T F(G qd_d) to what the plain robot needs."""
+    plain = load_robot("five_bar_saha")
+    m = plain.mechanism
+    Fv, Fs = np.array([0.3, 0.2, 0.4, 0.1]), np.array([0.5, 0.6, 0.7, 0.8])
+    robot = LoopRobot(dataclasses.replace(m, Fv=Fv, Fs=Fs))
+    q, qd, qd_d, still = plain.neutral(), np.array([0.4, -0.3]), np.array([-0.5, 0.6]), np.zeros(2)
+    found = ComputedTorque(robot, 0.0, friction="desired").command((q, qd_d, still), q, qd).torque
+    at = plain.closed(q, qd_d)
+    expected = plain.inverse_dynamics(q, qd, still) + at.G.T @ (Fv * at.qd + Fs * np.sign(at.qd))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_five_bar_tracks_with_motors_dac_and_sampling_in_the_loop():
+    robot = load_robot("five_bar_saha")
+    controller = ComputedTorque(robot, 50.0)
+    start = robot.neutral()
+    trajectory = cycloidal(start, start + np.array([0.4, -0.3]), 0.8)
+    stepper = Stepper(robot, start, h=1e-3)
+    errors = []
+    for k in range(800):
+        desired = trajectory.sample(k * 1e-3)
+        errors.append(stepper.q - desired[0])
+        stepper.step(robot.dac_volts(controller.command(desired, stepper.q.copy(), stepper.qd.copy()).code))
+    assert np.abs(stepper.q - start).min() > 0.25
+    assert np.sqrt(np.mean(np.square(errors), axis=0)).max() < 1e-4
 
 
 def test_bad_input_is_named():

@@ -14,7 +14,7 @@ from nodes.demo import plan
 DEMO = """
 import argparse, sys
 from nodes.demo import run
-sys.exit(run(argparse.Namespace(robot="planar_2r", json=True)))
+sys.exit(run(argparse.Namespace(robot="planar_2r", formulation="projection", json=True)))
 """
 
 
@@ -36,13 +36,13 @@ def test_the_demo_reports_as_json_and_ends_with_status_0() -> None:
 
 
 def test_the_motion_of_the_demo_is_possible_for_every_robot() -> None:
-    for name in ("planar_2r", "puma560", "cmu_dd_arm"):
+    for name in ("planar_2r", "puma560", "cmu_dd_arm", "four_bar_saha", "five_bar_saha", "four_bar_wang"):
         robot = load_robot(name)
-        motion = plan(robot, np.zeros(robot.n))
+        motion = plan(robot, robot.neutral())
         q, qd, qdd = motion.trajectory.sample(np.linspace(0.0, motion.trajectory.duration, 500))
-        limits = robot.mechanism.position_limits
+        limits = robot.mechanism.position_limits[robot.joints]
         assert ((q >= limits[:, 0] - 0.05) & (q <= limits[:, 1] + 0.05)).all()
-        assert (np.abs(qd) <= robot.mechanism.velocity_limits).all()
+        assert (np.abs(qd) <= robot.mechanism.velocity_limits[robot.joints]).all()
         _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
         assert not cut.any()
         assert np.ptp(q, axis=0).min() > 0.1

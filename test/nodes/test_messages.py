@@ -51,6 +51,23 @@ def test_bad_joint_states_are_dropped(names: list[str], position: list[float], r
     assert dropped.value.reason == reason
 
 
+def test_joint_states_may_have_passive_joints_which_are_left_out() -> None:
+    joints = JointOrder(("a", "b"), ("p", "r"))
+    for names in (["p", "b", "r", "a"], ["p", "b", "r", "a"], ["b", "a"], ["a", "p", "b"], ["a", "b"]):
+        values = [float("abpr".index(name)) for name in names]
+        values = [float("nan") if name == "r" else x for name, x in zip(names, values, strict=True)]
+        q, qd = joint_state(JointState(name=names, position=values, velocity=values), joints)
+        assert q.tolist() == qd.tolist() == [0.0, 1.0]
+    for names, reason in ((["p", "a"], "missing joints"), (["p", "x", "a", "b"], "unknown joints")):
+        with pytest.raises(Dropped) as dropped:
+            joint_state(JointState(name=names, position=[0.0] * len(names), velocity=[0.0] * len(names)), joints)
+        assert dropped.value.reason == reason
+    with pytest.raises(Dropped, match="2 positions for 3 joints"):
+        joint_state(JointState(name=["p", "a", "b"], position=[0.0] * 2, velocity=[0.0] * 3), joints)
+    with pytest.raises(Dropped, match="unknown joints"):
+        TrajectoryPoints(JointTrajectory(joint_names=["a", "b", "p"], points=[JointTrajectoryPoint()]), joints, FREE)
+
+
 def test_motor_codes_follow_the_names() -> None:
     lowest, highest = np.zeros(2), np.array([7.0, 3.0])
     command = MotorCommand(name=["b", "a"], torque=[0.0] * 2, voltage=[0.0] * 2, dac_code=[3, 7])

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from dyn_core.errors import InputError
+from dyn_core.loop_robot import FORMULATIONS
 from nodes.bringup import ARGUMENTS
 from nodes.parameters import TABLES, ParameterSpec
 
@@ -52,6 +53,11 @@ def test_defaults_lie_within_their_bounds(node: str) -> None:
         if spec.low is not None and spec.high is not None:
             assert isinstance(spec.default, int | float)
             assert spec.low <= spec.default <= spec.high
+
+
+def test_the_formulations_are_those_of_the_robots() -> None:
+    formulation = next(spec for spec in TABLES["computed_torque_controller"] if spec.name == "formulation")
+    assert formulation.choices == FORMULATIONS
 
 
 def test_a_choice_that_is_not_offered_is_refused() -> None:
