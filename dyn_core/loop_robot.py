@@ -385,6 +385,29 @@ class LoopRobot(Robot):
 
         return self._over_rows(one, {"q": q}, None, shape)
 
+    def mass_matrix_by_columns(self, q: Any) -> NoReturn:
+        """Not for closed chains: the tree's, `tree.mass_matrix_by_columns`, is projected instead."""
+        self._not_for_closed_chains("the mass matrix by columns")
+
+    def mixed_dynamics(self, q: Any, qd: Any, qdd: Any, tau: Any = None, wrenches: Any = None) -> NoReturn:
+        """Not for closed chains: springs of passive joints are in `inverse_dynamics` already."""
+        self._not_for_closed_chains("the mixed model")
+
+    def regressor(self, q: Any, qd: Any, qdd: Any) -> NoReturn:
+        """Not for closed chains."""
+        self._not_for_closed_chains("a regressor")
+
+    def base_parameters(self, rotor: bool = True, friction: bool = True) -> NoReturn:
+        """Not for closed chains: the rules are those of a tree."""
+        self._not_for_closed_chains("base parameters")
+
+    def customised(self, *models: Any) -> NoReturn:
+        """Not for closed chains."""
+        self._not_for_closed_chains("customised models")
+
+    def _not_for_closed_chains(self, what: str) -> NoReturn:
+        raise InputError(f"{self.name} has closed chains: {what} can be had of trees only, such as its `tree`")
+
     # kinematics
 
     def forward_kinematics(self, q: Any, frame: str = "tool") -> Floats:

@@ -57,6 +57,8 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
     """
     if mechanism.base is not None:
         raise InputError(f"{mechanism.name} has a floating base: customised models are of robots on a fixed base")
+    if mechanism.loops:
+        raise InputError(f"{mechanism.name} has closed chains: customised models are of trees")
     if model not in MODELS:
         raise InputError(f"a customised model is one of {', '.join(MODELS)}, found {model!r}")
     casadi = _casadi()

@@ -11,8 +11,9 @@ import pytest
 
 from dyn_core import Robot, load_robot
 from dyn_core.conversion import convert, differences
+from dyn_core.customised import customised_source
 from dyn_core.description import load_mechanism, robot_files, to_yaml
-from dyn_core.errors import ClosureError, DescriptionError
+from dyn_core.errors import ClosureError, DescriptionError, InputError
 from dyn_core.loop_robot import LoopRobot
 from dyn_core.mechanism import BASE
 
@@ -202,3 +203,18 @@ def test_links_of_the_shipped_mechanisms_are_uniform_rods(name: str) -> None:
     length = 2.0 * m.MS[:, 0] / m.M
     np.testing.assert_allclose(m.J[:, 2, 2], m.M * length**2 / 3.0, rtol=1e-12)
     assert not Robot(m).mechanism.Ia.any()
+
+
+def test_what_is_for_trees_only_is_refused() -> None:
+    robot = load_robot("five_bar_saha")
+    q, still = robot.neutral(), np.zeros(2)
+    for call in (
+        lambda: robot.regressor(q, still, still),
+        robot.base_parameters,
+        robot.customised,
+        lambda: robot.mixed_dynamics(q, still, still),
+        lambda: robot.mass_matrix_by_columns(q),
+        lambda: customised_source(robot.mechanism, "inverse"),
+    ):
+        with pytest.raises(InputError, match=r"five_bar_saha has closed chains: .* trees"):
+            call()
