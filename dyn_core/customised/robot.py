@@ -19,7 +19,7 @@ from ..jit import SOURCES, cache_folder, compiled_call
 from ..mechanism import Floats, Mechanism
 from ..robot import Method, Robot
 from ..tree.record import OK, WRONG_SHAPE, pack
-from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source
+from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source, require_customisable
 
 TOLERANCE = 1e-10
 
@@ -48,6 +48,7 @@ def batch(record, {arguments}):
 
 def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
     """The module of a model, with its entries `single` and `batch`; generated where it is not in the cache folder."""
+    require_customisable(mechanism, model)
     made_from = hashlib.sha256(f"{SOURCES} {mechanism.name} {model} ".encode() + pack(mechanism).tobytes())
     name = f"dyn_customised_{model}_{made_from.hexdigest()[:24]}"
     if name in sys.modules:

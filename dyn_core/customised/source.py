@@ -55,10 +55,7 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
 
     grouped: from its base inertial parameters, of which there are fewer; otherwise from the described ones.
     """
-    if mechanism.base is not None:
-        raise InputError(f"{mechanism.name} has a floating base: customised models are of robots on a fixed base")
-    if model not in MODELS:
-        raise InputError(f"a customised model is one of {', '.join(MODELS)}, found {model!r}")
+    require_customisable(mechanism, model)
     casadi = _casadi()
     record = pack(mechanism)
     if grouped:
@@ -78,6 +75,17 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
         "",
     ]
     return CustomisedSource(model, "\n".join([*head, *lines, ""]), operations)
+
+
+def require_customisable(mechanism: Mechanism, model: Model) -> None:
+    """InputError where there is no customised model of that kind."""
+    for part, what in ((mechanism.base, "a floating base"), (mechanism.mimic, "joints that follow others")):
+        if part is not None:
+            raise InputError(
+                f"{mechanism.name} has {what}: customised models are of independent joints on a fixed base"
+            )
+    if model not in MODELS:
+        raise InputError(f"a customised model is one of {', '.join(MODELS)}, found {model!r}")
 
 
 def group(record: Floats, mechanism: Mechanism) -> None:
