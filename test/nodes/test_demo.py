@@ -14,7 +14,7 @@ from nodes.demo import plan
 DEMO = """
 import argparse, sys
 from nodes.demo import run
-sys.exit(run(argparse.Namespace(robot="planar_2r", json=True)))
+sys.exit(run(argparse.Namespace(robot="planar_2r", json=True, realtime_priority=0)))
 """
 
 

@@ -23,7 +23,7 @@ NODES = ("simulated_robot", "computed_torque_controller", "stiffness_server")
 UP = """
 import argparse, sys
 from nodes.up import run
-sys.exit(run(argparse.Namespace(robot="planar_2r", namespace="", rate=200.0)))
+sys.exit(run(argparse.Namespace(robot="planar_2r", namespace="", rate=200.0, realtime_priority=0)))
 """
 
 
