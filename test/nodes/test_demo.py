@@ -19,7 +19,7 @@ sys.exit(run(argparse.Namespace(robot="planar_2r", json=True, realtime_priority=
 
 
 def test_the_demo_reports_as_json_and_ends_with_status_0() -> None:
-    ended = subprocess.run([sys.executable, "-c", DEMO], capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run([sys.executable, "-c", DEMO], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
     assert report["ok"] is True
