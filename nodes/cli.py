@@ -85,8 +85,20 @@ def _namespace_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", default="", metavar="NS", help="the robot's ROS namespace (default: none)")
 
 
+def _priority_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--realtime-priority",
+        type=int,
+        choices=range(91),
+        default=0,
+        metavar="P",
+        help="SCHED_FIFO priority of the loops, 1 to 90, where the system permits it (default: 0, ordinary)",
+    )
+
+
 def _demo_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", default="puma560", help="name of a robot, or a file (default: puma560)")
+    _priority_option(parser)
     _json_option(parser)
 
 
@@ -94,6 +106,7 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)")
     _namespace_option(parser)
     parser.add_argument("--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)")
+    _priority_option(parser)
 
 
 def _move_options(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from nodes.demo import plan
 DEMO = """
 import argparse, sys
 from nodes.demo import run
-sys.exit(run(argparse.Namespace(robot=sys.argv[1], json=True)))
+sys.exit(run(argparse.Namespace(robot=sys.argv[1], json=True, realtime_priority=0)))
 """
 
 
