@@ -314,7 +314,7 @@ def test_the_commands_of_the_page_write_source_that_answers(
     ("words", "line"),
     [
         (["nobody"], "no robot 'nobody'"),
-        (["planar_2r", "--output", "nowhere/x.py"], "cannot write nowhere/x.py: No such file or directory"),
+        (["planar_2r", "--output", "nowhere/x.py"], "nowhere/x.py: cannot be written (No such file or directory)"),
     ],
 )
 def test_a_mistake_is_one_line(
