@@ -63,7 +63,7 @@ def test_an_arm_with_elastic_transmissions_runs_by_its_motors() -> None:
         assert motor["rms_error"] < 1e-3
         assert motor["peak_voltage"] > 0.0
         assert twist["peak_voltage"] == twist["dac_range_used"] == twist["peak_torque"] == 0.0
-        assert 1e-5 < twist["max_error"] < 5e-3  # it twists under the load, and does not swing up
+        assert 1e-5 < twist["max_error"] < 5e-2  # it twists under the load, and does not swing up
 
 
 def test_the_demo_leaves_elastic_joints_to_their_springs() -> None:
