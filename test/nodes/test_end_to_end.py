@@ -41,7 +41,7 @@ def test_follows_a_trajectory_within_a_milliradian(arm: Arm) -> None:
     begin = np.array(arm.client.controller_state().points[0].positions)
     times = np.array([0.0, 0.8, 1.6])
     positions = np.vstack((begin, begin + TARGET, begin - 0.5 * TARGET))
-    start = nanoseconds(arm.client.controller_state().header.stamp) + NANOSECONDS // 5
+    start = nanoseconds(arm.client.controller_state().header.stamp) + NANOSECONDS
     order = np.array([3, 1, 5, 0, 4, 2])
     names = [arm.robot.joint_names[j] for j in order]
     states.clear()
