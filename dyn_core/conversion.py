@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from .description.urdf import beyond_urdf
 from .description.urdf_extension import extended_urdf
 from .description.writer import WRITERS, is_base_frame, write_yaml
 from .errors import DescriptionError, InputError, UnknownRobotError
-from .mechanism import Floats, Mechanism
+from .mechanism import Floats, Frame, Mechanism
 from .robot import URDF_SUFFIXES, Robot, robot_of
 
 NOTATIONS = (*WRITERS, "urdf")
@@ -46,6 +47,7 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
         raise InputError(f"{target} exists already; --force writes over it")
     path = _file(source)
     mechanism = read(path, floating)
+    names: dict[str, str] = {}
     if notation == "urdf":
         if mechanism.loops:
             raise DescriptionError(f"{source} has closed chains, which URDF cannot say; a robot YAML can")
@@ -53,13 +55,13 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
         text = extended_urdf(mechanism)
         notes = [f"URDF has no place for {', '.join(unseen)}; the element <dyn_robot> keeps them"] if unseen else []
     else:
-        text, notes = write_yaml(mechanism, notation, [] if _is_urdf(path) else sources(path))
+        text, notes, names = write_yaml(mechanism, notation, [] if _is_urdf(path) else sources(path))
     try:
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
             draft = Path(folder) / (target.stem + (".urdf" if notation == "urdf" else ".yaml"))
             draft.write_text(text, encoding="utf-8")
             try:
-                difference = differences(mechanism, read(draft))
+                difference = differences(mechanism, read(draft), names)
             except DescriptionError as error:
                 what = str(error).removeprefix(f"{draft}:")
                 raise DescriptionError(f"{source} cannot be written by {notation}, at line {what}") from error
@@ -82,18 +84,24 @@ def read(path: Path, floating: bool = False) -> Mechanism:
     return load_mechanism(path)
 
 
-def differences(a: Mechanism, b: Mechanism) -> str:
+def differences(a: Mechanism, b: Mechanism, names: Mapping[str, str] | None = None) -> str:
     """In what two descriptions are not the same robot, in words; empty where they are.
 
-    Names of links and joints may differ, where one of them cannot have them, but not their order.
+    names: frames of a that have other names in b.
     """
     if difference := _part(a, b, "mimic") or _closed_chains(a, b):
         return difference
     if a.beams != b.beams:
         return "other links are flexible"
-    a, b = _comparable(a), _comparable(b)
-    if (a.n, len(a.frames)) != (b.n, len(b.frames)):
-        return f"{a.n} joints and {len(a.frames)} frames became {b.n} and {len(b.frames)}"
+    if a.n != b.n:
+        return f"{a.n} joints became {b.n}"
+    wanted = {(names or {}).get(frame.name, frame.name): frame for frame in a.frames if not is_base_frame(a, frame)}
+    wanted["tool"] = a.frame("tool")
+    found = {frame.name: frame for frame in b.frames}
+    if lost := wanted.keys() - found.keys():
+        return f"frames lost: {', '.join(sorted(lost))}"
+    if new := {name for name in found.keys() - wanted.keys() if not is_base_frame(b, found[name])}:
+        return f"frames new: {', '.join(sorted(new))}"
     for what in ("parent", "joint_type", "Ia", "Fv", "Fs", "stiffness", "gravity"):
         if not np.allclose(getattr(a, what), getattr(b, what), rtol=1e-12, atol=0.0):
             return f"{what} differs"
@@ -105,15 +113,15 @@ def differences(a: Mechanism, b: Mechanism) -> str:
     for part in ("motors", "springs", "base"):
         if difference := _part(a, b, part):
             return difference
-    return _behaviour(robot_of(a), robot_of(b))
+    return _behaviour(
+        robot_of(_open(a, [replace(wanted[name], name=name) for name in wanted])),
+        robot_of(_open(b, [found[name] for name in wanted])),
+    )
 
 
-def _comparable(m: Mechanism) -> Mechanism:
-    """All joints independent, chains open, no frame of the base's own, which need not be described, the tool's last."""
-    frames = [frame for frame in m.frames if not is_base_frame(m, frame)]
-    if frames[-1].name != "tool":
-        frames.append(m.frame("tool"))
-    return replace(m, frames=tuple(frames), mimic=None, loops=(), assembly=None)
+def _open(m: Mechanism, frames: list[Frame]) -> Mechanism:
+    """All joints independent, chains open, with these frames."""
+    return replace(m, frames=tuple(frames), mimic=None, loops=(), assembly=None, beams=())
 
 
 def _part(a: Mechanism, b: Mechanism, part: str) -> str:

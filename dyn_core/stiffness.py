@@ -16,7 +16,7 @@ import numpy as np
 
 from .mechanism import Floats
 
-RANK_TOLERANCE = 1e-9  # of the largest singular value, after scaling lengths by the arm's reach
+RANK_TOLERANCE = 1e-6  # of the largest singular value, lengths by the reach: beyond it C has no digits to invert
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file."),
     Argument("namespace", "", "Namespace of all nodes and topics, so that several robots run side by side."),
     Argument("rate", 1000.0, "Cycles of the control loop per second (Hz)."),
-    Argument("bandwidth", 100.0, "Bandwidth of the controller's error dynamics (rad/s)."),
+    Argument("bandwidth", 50.0, "Bandwidth of the controller's error dynamics (rad/s)."),
     Argument("mode", "computed_torque", "Control law: computed_torque or feed_forward."),
     Argument("formulation", "projection", "How the controller computes closed chains (docs/closed_loops.md)."),
     Argument("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),

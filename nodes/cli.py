@@ -86,6 +86,17 @@ def _namespace_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", default="", metavar="NS", help="the robot's ROS namespace (default: none)")
 
 
+def _priority_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--realtime-priority",
+        type=int,
+        choices=range(91),
+        default=0,
+        metavar="P",
+        help="SCHED_FIFO priority of the loops, 1 to 90, where the system permits it (default: 0, ordinary)",
+    )
+
+
 def _demo_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", default="puma560", help="name of a robot, or a file (default: puma560)")
     parser.add_argument(
@@ -94,6 +105,7 @@ def _demo_options(parser: argparse.ArgumentParser) -> None:
         default="projection",
         help="how the controller computes closed chains (default: projection)",
     )
+    _priority_option(parser)
     _json_option(parser)
 
 
@@ -101,6 +113,7 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)")
     _namespace_option(parser)
     parser.add_argument("--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)")
+    _priority_option(parser)
 
 
 def _move_options(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -71,6 +72,7 @@ class ComputedTorqueController(LifecycleNode):
         self._label = "unconfigured"
         self._robot_name = ""
         self._loop: LoopThread | None = None
+        self._planning = threading.Lock()
         self._entities: list[Callable[[], Any]] = []
         self._fault = ""
         self._forget_states()
@@ -269,7 +271,9 @@ class ComputedTorqueController(LifecycleNode):
             return False
         if self._stamp and stamp - self._stamp > JUMP * NANOSECONDS and not self._fault:
             self._trip(f"the clock of the joint states jumped by {(stamp - self._stamp) * 1e-9:.3g} s")
-        self._q, self._qd, self._stamp = q, qd, stamp
+        self._q, self._qd = q, qd
+        with self._planning:
+            self._stamp = stamp
         self._silence, self._counted = 0.0, time.monotonic()
         return True
 
@@ -340,10 +344,11 @@ class ComputedTorqueController(LifecycleNode):
         for lead in LEADS:
             start = max(asked, self._stamp + round(lead * NANOSECONDS))
             plan = Plan(start, joined(points, self._planned(start), tolerance))
-            self._next = plan
-            if self._stamp < start:
-                self._accepted += 1
-                return
+            with self._planning:  # the loop has either not reached the start yet, or never sees this plan
+                if self._stamp < start:
+                    self._next = plan
+                    self._accepted += 1
+                    return
         raise Dropped("not ready in time")
 
     def _planned(self, stamp: int) -> State:

@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     os.environ["ROS_DOMAIN_ID"] = str(claim_domain())
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     output: list[str] = []
-    planned = system("sim", {"robot": args.robot, "formulation": args.formulation})
+    given = {"robot": args.robot, "formulation": args.formulation, "realtime_priority": args.realtime_priority}
+    planned = system("sim", given)
     try:
         _say(f"starting {', '.join(node.name for node in planned.nodes)}")
         with running(planned, quiet=output) as (supervisor, client):

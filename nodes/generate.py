@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dyn_core import load_robot
 from dyn_core.customised import customised_source, general_operations
-from dyn_core.errors import CustomisationError
+from dyn_core.files import write_whole
 
 
 def run(args: argparse.Namespace) -> int:
@@ -18,10 +18,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         sys.stdout.write(source.text)
     else:
-        try:
-            Path(args.output).write_text(source.text)
-        except OSError as error:
-            raise CustomisationError(f"cannot write {args.output}: {error.strerror}") from error
+        write_whole(Path(args.output), source.text)
     counts = sys.stderr if args.output is None else sys.stdout
     print(f"{mechanism.name}, {args.model} model", file=counts)
     print(f"  customised: {source.operations}", file=counts)

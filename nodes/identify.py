@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from dyn_core.description import robot_files
 from dyn_core.description.refit import RobotText
 from dyn_core.errors import InputError, UnknownRobotError
 from dyn_core.excitation import excite
+from dyn_core.files import write_whole
 from dyn_core.identification import Identification, identify, with_parameters
 from dyn_core.motion_log import motion_csv, read_motion_log
 
@@ -136,22 +135,3 @@ def _output(given: str | None, default: str) -> Path:
     if output.is_dir() or not output.parent.is_dir():
         raise InputError(f"{output}: cannot be written ({'is a folder' if output.is_dir() else 'no such folder'})")
     return output
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    draft = None
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            draft = file.name
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, 0o644 if not path.exists() else path.stat().st_mode & 0o777)
-        os.replace(draft, path)
-        draft = None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-    finally:
-        if draft is not None:
-            os.unlink(draft)

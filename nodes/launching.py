@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler, Shutdown
+from launch.actions import DeclareLaunchArgument, EmitEvent, LogInfo, OpaqueFunction, RegisterEventHandler, Shutdown
 from launch.events import matches_action
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
@@ -15,6 +15,8 @@ from launch_ros.event_handlers import OnStateTransition
 from launch_ros.events.lifecycle import ChangeState
 from lifecycle_msgs.msg import Transition
 
+from dyn_core import load_robot
+from dyn_core.errors import DynError
 from launch import LaunchDescription
 from nodes.bringup import ARGUMENTS, PACKAGE, NodeSpec, System, absolute, system
 
@@ -30,7 +32,11 @@ def describe(name: str) -> LaunchDescription:
 
     def actions(context: Any) -> list[Any]:
         given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
-        planned = system(name, given)
+        try:
+            planned = system(name, given)
+            _ = load_robot(given["robot"]).actuation
+        except DynError as error:
+            return [LogInfo(msg=str(error)), Shutdown(reason=str(error))]
         return [action for node in planned.nodes for action in _actions(planned, node)]
 
     return LaunchDescription([*declared, OpaqueFunction(function=actions)])

@@ -146,6 +146,7 @@ class CycleStatistics:
         self.count = 0
         self._ring = np.zeros(WINDOW)
         self._last = 0
+        np.percentile(self._ring[:2], 50.0)  # its first call imports modules, for which the loop must not wait
 
     def tick(self) -> float:
         """Record the end of a cycle; returns the time since the previous one (s), 0 at the first."""

@@ -108,7 +108,7 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
     ),
     ParameterSpec(
         "bandwidth",
-        100.0,
+        50.0,
         "Bandwidth lambda of the error dynamics of every joint (rad/s).",
         0.1,
         1000.0,

@@ -22,6 +22,10 @@ START_TIMEOUT = 180.0
 DISCOVERY = 0.6
 """Seconds in which a robot that is running here makes itself known."""
 
+SECOND_LOOK = 10.0
+"""Seconds after the start in which a robot that was there before, but was not seen on a busy machine, still counts."""
+ALREADY = "a robot is running here already; give this one a --namespace, or another ROS_DOMAIN_ID"
+
 
 class NodeDied(ClientError):
     """A process of the system has ended by itself."""
@@ -29,7 +33,7 @@ class NodeDied(ClientError):
 
 def run(args: argparse.Namespace) -> int:
     """Run the system until it is told to end (status 0) or a node dies (status 1)."""
-    given = {"robot": args.robot, "namespace": args.namespace}
+    given = {"robot": args.robot, "namespace": args.namespace, "realtime_priority": args.realtime_priority}
     if args.rate is not None:
         given["rate"] = args.rate
     robot = load_fixed_robot(args.robot)
@@ -39,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
         _refuse_a_second(planned)
         with running(planned) as (_, client):
             print(_welcome(planned, robot.name), file=sys.stderr, flush=True)
+            if client.wait(lambda: client.node.count_publishers("joint_states") > 1, SECOND_LOOK, 0.2):
+                raise ClientError(ALREADY)
             client.wait(lambda: False, float("inf"), 0.2)
     except KeyboardInterrupt:
         print("ended", file=sys.stderr)
@@ -88,9 +94,7 @@ def _refuse_a_second(planned: System) -> None:
     """Two robots on the same topics would drive each other."""
     with RobotClient(planned.namespace) as client:
         if client.running(DISCOVERY):
-            raise ClientError(
-                "a robot is running here already; give this one a --namespace, or another ROS_DOMAIN_ID"
-            )
+            raise ClientError(ALREADY)
 
 
 def _raise_if_dead(supervisor: Supervisor) -> None:

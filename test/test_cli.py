@@ -184,6 +184,11 @@ def test_robots_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     robots = {row["name"]: row for row in json.loads(capsys.readouterr().out)["robots"]}
     assert {"planar_2r", "puma560", "cmu_dd_arm"} <= set(robots)
     assert robots["puma560"]["joints"] == 6
+    assert [robots[name]["kind"] for name in ("puma560", "eel", "elastic_2r")] == [
+        "fixed base",
+        "floating base",
+        "fixed base, elastic",
+    ]
     assert cli.main(["robots"]) == 0
     assert any(line.split()[:2] == ["puma560", "6"] for line in capsys.readouterr().out.splitlines())
 
@@ -197,3 +202,26 @@ def test_a_broken_robot_is_listed_with_its_error(
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("crooked") and "cannot be loaded" in line for line in lines)
     assert any(line.startswith("puma560") for line in lines)
+
+
+def test_a_robot_is_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "arm.urdf"
+    assert cli.main(["convert", "planar_2r", str(target)]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{target}: planar_2r by urdf, read back and found to be the same robot\n"
+    assert "<dyn_robot> keeps them" in err
+    assert cli.main(["convert", str(target), str(tmp_path / "arm.yaml")]) == 0
+    assert "mdh:" in (tmp_path / "arm.yaml").read_text()
+    capsys.readouterr()
+    assert cli.main(["convert", "planar_2r", str(target)]) == 2
+    assert capsys.readouterr().err == f"dyn: {target} exists already; --force writes over it\n"
+    assert cli.main(["convert", "planar_2r", str(target), "--force"]) == 0
+
+
+@pytest.mark.parametrize("command", [["demo", "--robot", "eel"], ["up", "mobile_manipulator"]])
+def test_the_nodes_refuse_a_floating_base(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rclpy", reason="the command needs ROS 2")
+    assert cli.main(command) == 2
+    err = capsys.readouterr().err
+    assert "has a floating base, but the nodes run robots with a fixed one; simulate it in Python" in err
+    assert err.count("\n") == 1

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import sys
-import tempfile
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,11 +12,12 @@ import numpy as np
 
 from ..batch import run_batch
 from ..errors import CustomisationError
+from ..files import write_whole
 from ..jit import SOURCES, cache_folder, compiled_call
 from ..mechanism import Floats, Mechanism
 from ..robot import Method, Robot
 from ..tree.record import OK, WRONG_SHAPE, pack
-from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source
+from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source, require_customisable
 
 TOLERANCE = 1e-10
 
@@ -48,6 +46,7 @@ def batch(record, {arguments}):
 
 def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
     """The module of a model, with its entries `single` and `batch`; generated where it is not in the cache folder."""
+    require_customisable(mechanism, model)
     made_from = hashlib.sha256(f"{SOURCES} {mechanism.name} {model} ".encode() + pack(mechanism).tobytes())
     name = f"dyn_customised_{model}_{made_from.hexdigest()[:24]}"
     if name in sys.modules:
@@ -56,9 +55,10 @@ def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
     if not path.is_file():
         text = checked_source(mechanism, model).text + _entries(mechanism.n, model)
         try:
-            _write(path, text)
+            path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CustomisationError(f"a customised model cannot be kept in {path.parent}: {error}") from error
+        write_whole(path, text)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -118,19 +118,6 @@ def _entries(n: int, model: Model) -> str:
         rows=", ".join(f"{argument}[b]" for argument in arguments),
         WRONG_SHAPE=WRONG_SHAPE,
     )
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file at once: another process sees all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 class CustomisedRobot(Robot):

@@ -55,12 +55,7 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
 
     grouped: from its base inertial parameters, of which there are fewer; otherwise from the described ones.
     """
-    if mechanism.base is not None:
-        raise InputError(f"{mechanism.name} has a floating base: customised models are of robots on a fixed base")
-    if mechanism.loops:
-        raise InputError(f"{mechanism.name} has closed chains: customised models are of trees")
-    if model not in MODELS:
-        raise InputError(f"a customised model is one of {', '.join(MODELS)}, found {model!r}")
+    require_customisable(mechanism, model)
     casadi = _casadi()
     record = pack(mechanism)
     if grouped:
@@ -80,6 +75,22 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
         "",
     ]
     return CustomisedSource(model, "\n".join([*head, *lines, ""]), operations)
+
+
+def require_customisable(mechanism: Mechanism, model: Model) -> None:
+    """InputError where there is no customised model of that kind."""
+    parts = {
+        "a floating base": mechanism.base,
+        "joints that follow others": mechanism.mimic,
+        "closed chains": mechanism.loops or None,
+    }
+    for what, part in parts.items():
+        if part is not None:
+            raise InputError(
+                f"{mechanism.name} has {what}: customised models are of independent joints on a fixed base"
+            )
+    if model not in MODELS:
+        raise InputError(f"a customised model is one of {', '.join(MODELS)}, found {model!r}")
 
 
 def group(record: Floats, mechanism: Mechanism) -> None:

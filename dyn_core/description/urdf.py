@@ -23,7 +23,7 @@ TOO_SHORT_TO_DRAW = 1e-3  # m
 def to_urdf(mechanism: Mechanism) -> str:
     """The mechanism as URDF text: friction, limits, mimic and inertias in place, links drawn as rods.
 
-    The root link is the frame that lies in the base's own, or else has the floating base's name, or else is "base".
+    The root link has the floating base's name, or is the frame that lies in the fixed base's own, or else "base".
     """
     root = ElementTree.Element("robot", name=mechanism.name)
     unseen = beyond_urdf(mechanism)
@@ -76,11 +76,12 @@ def beyond_urdf(mechanism: Mechanism) -> list[str]:
 
 
 def _root_name(mechanism: Mechanism) -> str:
-    own = "base" if mechanism.base is None else mechanism.base.name
+    if mechanism.base is not None:
+        return mechanism.base.name
     for frame in mechanism.frames[:-1]:
         if frame.body == BASE and np.array_equal(frame.R, np.eye(3)) and not frame.p.any():
             return frame.name
-    return own
+    return "base"
 
 
 def _unused(name: str, taken: set[str]) -> str:

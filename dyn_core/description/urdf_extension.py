@@ -128,5 +128,9 @@ def _frames(m: Mechanism, bodies: tuple[str, ...], given: dict[str, Element]) ->
         if link not in at or at[link].body != j:
             raise given[m.joint_names[j]].error(f"its joint moves no link called {link!r}")
     other = [frame for frame in m.frames[m.n : -1] if frame.name not in bodies]
-    root = [frame for frame in other if not (frame.name == "base" and frame.body == BASE)]
-    return (*(at[link] for link in bodies), *root, m.frames[-1])
+    described = [frame for frame in other if not (frame.name == "base" and _is_root(frame))]
+    return (*(at[link] for link in bodies), *described, m.frames[-1])
+
+
+def _is_root(frame: Frame) -> bool:
+    return frame.body == BASE and np.array_equal(frame.R, np.eye(3)) and not frame.p.any()

@@ -42,6 +42,8 @@ class Written(NamedTuple):
 
     text: str
     notes: list[str]
+    names: dict[str, str]
+    """New names of frames by their old ones, where they had to change."""
 
 
 def to_yaml(mechanism: Mechanism, notation: str) -> str:
@@ -55,7 +57,7 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
         raise InputError(f"no notation '{notation}' for the robot YAML; there are {', '.join(WRITERS)}")
     _check(mechanism)
     notes: list[str] = []
-    m = _renamed(mechanism, notes)
+    m, names = _renamed(mechanism, notes)
     place = WRITERS[notation]
     lines = [f"# {note}" for note in notes]
     lines.append(f"name: {m.name}")
@@ -89,15 +91,15 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
             if beam.body == j:
                 link["flexible"] = _flow({"E": beam.E, "I": beam.I, "modes": beam.modes})
         lines += ["    link:", *(f"      {key}: {value}" for key, value in link.items())]
-    names = set(m.joint_names)
+    joints = set(m.joint_names)
     for extra in m.frames[m.n : -1]:
         before = pose() if extra.body == BASE else notated[extra.body]
-        name = _unused(f"{extra.name}_fixed", names)
+        name = _unused(f"{extra.name}_fixed", joints)
         there = _inverse(before) @ _pose(extra)
         lines += _entry(name, "fixed", _link(m, extra.body), place(there, pose()))
         lines.append(f"    link: {_flow({'name': extra.name})}")
     lines += _closed_chains(m)
-    return Written("\n".join(lines) + "\n", notes)
+    return Written("\n".join(lines) + "\n", notes, names)
 
 
 # frames and rows
@@ -339,12 +341,13 @@ def _check(m: Mechanism) -> None:
         if np.isfinite([low, high]).any() and not (np.isfinite([low, high]).all() and low < high):
             raise DescriptionError(
                 f"{m.name}: the position limits of joint '{name}' are {low:g} to {high:g}, but a robot YAML has either"
-                " both with the lower below the upper, or none"
+                " both with the lower below the upper, or none; correct them where they come from"
             )
         for what, limit in {"velocity": m.velocity_limits[j], "effort": m.effort_limits[j]}.items():
             if not limit > 0.0:
                 raise DescriptionError(
-                    f"{m.name}: the {what} limit of joint '{name}' is {limit:g}, but in a robot YAML it is above 0"
+                    f"{m.name}: the {what} limit of joint '{name}' is {limit:g}, but in a robot YAML it is above"
+                    " 0, or not given; correct it where it comes from"
                 )
         if m.elastic[j] and math.isinf(m.stiffness[j]):
             raise DescriptionError(
@@ -353,8 +356,8 @@ def _check(m: Mechanism) -> None:
             )
 
 
-def _renamed(m: Mechanism, notes: list[str]) -> Mechanism:
-    """The mechanism with names that the YAML can have; a note says which are new."""
+def _renamed(m: Mechanism, notes: list[str]) -> tuple[Mechanism, dict[str, str]]:
+    """The mechanism with names that the YAML can have, and those of frames that are new; a note says which."""
 
     def rename(old: str, taken: set[str], what: str) -> str:
         new = re.sub(r"[^A-Za-z0-9_]", "_", old)[:90]
@@ -377,13 +380,16 @@ def _renamed(m: Mechanism, notes: list[str]) -> Mechanism:
         for frame in others
         if not is_base_frame(m, frame)
     ]
+    kept = (frame.name for frame in others if not is_base_frame(m, frame))
+    names = {old: frame.name for old, frame in zip(kept, frames, strict=True) if old != frame.name}
     bodies = tuple(frame.name for frame in frames[: m.n])
     frames.append(dataclasses.replace(m.frame("tool"), name="tool"))
     loops: set[str] = set()
     cuts = tuple(dataclasses.replace(loop, name=rename(loop.name, loops, "loop")) for loop in m.loops)
-    return dataclasses.replace(
+    new = dataclasses.replace(
         m, name=name, joint_names=joint_names, body_names=bodies, frames=tuple(frames), base=base, loops=cuts
     )
+    return new, names
 
 
 def is_base_frame(m: Mechanism, frame: Frame) -> bool:

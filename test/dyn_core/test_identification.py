@@ -17,13 +17,13 @@ from dyn_core.description import load_mechanism
 from dyn_core.description.refit import RobotText
 from dyn_core.errors import DescriptionError, InputError
 from dyn_core.excitation import FourierSeries, excite
+from dyn_core.files import write_whole
 from dyn_core.identification import identify, physical_parameters, prepare, with_parameters
 from dyn_core.mechanism import Mechanism
 from dyn_core.motion_log import MotionLog, motion_csv, read_motion_log
 from dyn_core.pseudo_inertia import from_log_cholesky, inertial_parameters, pseudo_inertia
 from dyn_core.tree.regressor import WIDTH, standard_parameters
 from nodes import cli, environment
-from nodes.identify import write_whole
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -58,7 +58,7 @@ class Arm:
             self.client.deactivate()
         assert self.client.call(Trigger, f"{SIMULATION}/reset", Trigger.Request()).success
         assert self.client.wait(lambda: bool(np.abs(self.positions()).max() < 1e-12), 2.0)
-        self.client.activate(CONTROLLER, 20.0)
+        self.client.activate(CONTROLLER, 60.0)
         self.client.controller_state()
 
 

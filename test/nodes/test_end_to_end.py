@@ -41,7 +41,7 @@ def test_follows_a_trajectory_within_a_milliradian(arm: Arm) -> None:
     begin = np.array(arm.client.controller_state().points[0].positions)
     times = np.array([0.0, 0.8, 1.6])
     positions = np.vstack((begin, begin + TARGET, begin - 0.5 * TARGET))
-    start = nanoseconds(arm.client.controller_state().header.stamp) + NANOSECONDS // 5
+    start = nanoseconds(arm.client.controller_state().header.stamp) + NANOSECONDS
     order = np.array([3, 1, 5, 0, 4, 2])
     names = [arm.robot.joint_names[j] for j in order]
     states.clear()
@@ -65,7 +65,7 @@ def test_a_trajectory_replaces_another_smoothly(arm: Arm) -> None:
     arm.publish(trajectory(arm, TARGET, 1), "joint_trajectory")
     arm.client.spin(0.4)
     arm.publish(trajectory(arm, -TARGET, 2), "joint_trajectory")
-    assert arm.client.wait(lambda: bool(np.abs(arm.positions() + TARGET).max() < 1e-3), 5.0)
+    assert arm.client.wait(lambda: bool(np.abs(arm.positions() + TARGET).max() < 1e-3), 20.0)
     states.drain()
     speed = np.array([m.velocity for m in states.messages])
     assert np.abs(np.diff(speed, axis=0)).max() < 0.2
@@ -211,7 +211,7 @@ def test_a_joint_state_that_is_not_finite_latches_a_fault(arm: Arm) -> None:
     assert after["fault"] == ""
     assert int(after["dropped joint_trajectory: fault"]) >= 1
     arm.publish(trajectory(arm, TARGET), "joint_trajectory")
-    assert arm.client.wait(lambda: bool(np.abs(arm.positions() - TARGET).max() < 1e-3), 5.0)
+    assert arm.client.wait(lambda: bool(np.abs(arm.positions() - TARGET).max() < 1e-3), 20.0)
 
 
 def test_silent_joint_states_latch_a_fault_that_can_be_cleared(arm: Arm) -> None:
@@ -240,9 +240,13 @@ def test_lifecycle_transitions(arm: Arm) -> None:
     commands = arm.record(MotorCommand, "motor_commands")
     client.deactivate()
     assert client.lifecycle_state() == "inactive"
-    client.spin(0.1)
-    commands.drain()
-    assert np.abs(commands.messages[-1].voltage).max() == 0.0
+
+    def silenced() -> bool:
+        commands.drain()
+        return bool(commands.messages) and np.abs(commands.messages[-1].voltage).max() == 0.0
+
+    assert client.wait(silenced, 10.0)
+    client.spin(0.2)
     commands.clear()
     client.spin(0.2)
     commands.drain()
@@ -271,7 +275,7 @@ def test_without_commands_the_motors_see_zero_volts(arm: Arm) -> None:
 
     os.kill(arm.supervisor.pids[CONTROLLER], signal.SIGSTOP)
     try:
-        assert arm.client.wait(undriven, 5.0)
+        assert arm.client.wait(undriven, 20.0)
     finally:
         os.kill(arm.supervisor.pids[CONTROLLER], signal.SIGCONT)
     assert arm.counted(SIMULATION, "command timeouts") > before
@@ -296,7 +300,7 @@ def test_stiffness_is_that_of_the_core(arm: Arm) -> None:
 
 def test_stiffness_without_positions_uses_the_present_ones(arm: Arm) -> None:
     arm.publish(trajectory(arm, TARGET), "joint_trajectory")
-    assert arm.client.wait(lambda: bool(np.abs(arm.positions() - TARGET).max() < 1e-4), 5.0)
+    assert arm.client.wait(lambda: bool(np.abs(arm.positions() - TARGET).max() < 1e-4), 20.0)
     answer = arm.client.call(GetStiffness, "get_stiffness", GetStiffness.Request())
     assert answer.success, answer.message
     expected = arm.robot.stiffness(TARGET)
@@ -371,7 +375,7 @@ def test_the_robot_description_is_latched(shared_arm: Arm) -> None:
     heard: list[str] = []
     node = shared_arm.client.node
     subscription = node.create_subscription(String, "robot_description", lambda m: heard.append(m.data), LATCHED)
-    assert shared_arm.client.wait(lambda: bool(heard), 5.0)
+    assert shared_arm.client.wait(lambda: bool(heard), 20.0)
     node.destroy_subscription(subscription)
     root = ElementTree.fromstring(heard[0])
     moving = [joint for joint in root.findall("joint") if joint.get("type") != "fixed"]

@@ -1,0 +1,28 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from .errors import InputError
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = None
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            draft = file.name
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, 0o644 if not path.exists() else path.stat().st_mode & 0o777)
+        os.replace(draft, path)
+        draft = None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        if draft is not None:
+            os.unlink(draft)
