@@ -71,7 +71,7 @@ def find_legs(m: Mechanism) -> Legs:
         end = meeting[0]
     else:
         around = _walk(at, at[BASE][0], BASE)
-        end = around[(len(around) - 1) // 2][1] if len(around) > 1 else BASE
+        end = around[(len(around) - 2) // 2][1] if len(around) > 1 else BASE
         if end == BASE:
             raise StructureError(_not_legs(m, "a loop holds no body that could be the end effector"))
     ways = [_walk(at, edge, end) for edge in at[BASE]]
