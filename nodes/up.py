@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from dyn_core.jit import cache_folder
 from nodes.bringup import System, system
 from nodes.client import SIMULATION, ClientError, RobotClient
 from nodes.robots import load_fixed_robot
@@ -60,6 +61,8 @@ def running(planned: System, quiet: list[str] | None = None) -> Iterator[tuple[S
 
     quiet: a list that takes the nodes' output instead of the terminal.
     """
+    if not cache_folder().exists():
+        print("compiling the kernels, once: this start takes a minute or two", file=sys.stderr, flush=True)
     previous = signal.signal(signal.SIGTERM, _interrupt)
     supervisor = Supervisor(planned, output=None if quiet is None else quiet.append)
     try:
