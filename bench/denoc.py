@@ -62,7 +62,7 @@ def seconds(legs: int, m: int) -> float:
 
 
 def run() -> dict[str, Any]:
-    """Seconds over the number of legs and over the bodies per leg, and the growth of each, fitted on the larger half."""
+    """Seconds over the number of legs and over the bodies per leg, and their growth, fitted on the larger half."""
     legs = {str(count): seconds(count, SMALL) for count in LEGS}
     bodies = {str(count): seconds(2, count) for count in BODIES}
     return {

@@ -87,7 +87,7 @@ def require_customisable(mechanism: Mechanism, model: Model) -> None:
     for what, part in parts.items():
         if part is not None:
             raise InputError(
-                f"{mechanism.name} has {what}: customised models are of independent joints on a fixed base"
+                f"{mechanism.name} has {what}: customised models are of trees of independent joints on a fixed base"
             )
     if model not in MODELS:
         raise InputError(f"a customised model is one of {', '.join(MODELS)}, found {model!r}")
