@@ -140,7 +140,7 @@ class RobotClient:
         values = self.call(GetParameters, f"{node}/get_parameters", request).values
         return parameter_value_to_python(values[0])
 
-    def running(self, timeout: float = 3.0) -> bool:
+    def running(self, timeout: float = 8.0) -> bool:
         """Whether a robot publishes joint states here."""
         return self.wait(lambda: self.node.count_publishers("joint_states") > 0, timeout)
 
