@@ -144,7 +144,7 @@ class RobotClient:
         """Whether a robot publishes joint states here."""
         return self.wait(lambda: self.node.count_publishers("joint_states") > 0, timeout)
 
-    def call(self, service_type: Any, name: str, request: Any, timeout: float = 5.0) -> Any:
+    def call(self, service_type: Any, name: str, request: Any, timeout: float = 10.0) -> Any:
         """Call a service and return its response; ClientError without an answer in time."""
         client = self._clients.get(name)
         if client is None:
@@ -157,11 +157,11 @@ class RobotClient:
             raise ClientError(f"the service {name} gave no answer within {timeout:g} s")
         return future.result()
 
-    def lifecycle_state(self, node: str = CONTROLLER, timeout: float = 5.0) -> str:
+    def lifecycle_state(self, node: str = CONTROLLER, timeout: float = 10.0) -> str:
         """Label of a lifecycle node's state."""
         return self.call(GetState, f"{node}/get_state", GetState.Request(), timeout).current_state.label
 
-    def change_state(self, transition: int, node: str = CONTROLLER, timeout: float = 5.0) -> bool:
+    def change_state(self, transition: int, node: str = CONTROLLER, timeout: float = 10.0) -> bool:
         """Ask a lifecycle node for a transition; says whether it succeeded."""
         request = ChangeState.Request(transition=Transition(id=transition))
         return self.call(ChangeState, f"{node}/change_state", request, timeout).success
@@ -181,15 +181,15 @@ class RobotClient:
         if not self.change_state(Transition.TRANSITION_DEACTIVATE, node):
             raise ClientError(f"{node} could not be deactivated")
 
-    def joint_state(self, timeout: float = 5.0) -> JointState:
+    def joint_state(self, timeout: float = 10.0) -> JointState:
         """The next joint state."""
         return self._next(JointState, "joint_states", "joint state", timeout)
 
-    def controller_state(self, timeout: float = 5.0) -> JointTrajectory:
+    def controller_state(self, timeout: float = 10.0) -> JointTrajectory:
         """The next ~/state of the controller: point 0 desired, point 1 measured, at the same instant."""
         return self._next(JointTrajectory, f"{CONTROLLER}/state", "state of the controller", timeout)
 
-    def diagnostics(self, node: str, timeout: float = 3.0, new: bool = True) -> dict[str, str]:
+    def diagnostics(self, node: str, timeout: float = 10.0, new: bool = True) -> dict[str, str]:
         """The next (or, if not ``new``, the last) diagnostic values of a node."""
         name = f"{absolute(self.node.get_namespace())}/{node}".lstrip("/")
         if new:
@@ -200,7 +200,7 @@ class RobotClient:
         return self._diagnostics[name]
 
     def send_trajectory(
-        self, names: list[str], times: np.ndarray, positions: np.ndarray, start: int = 0, timeout: float = 3.0
+        self, names: list[str], times: np.ndarray, positions: np.ndarray, start: int = 0, timeout: float = 10.0
     ) -> None:
         """Publish a trajectory of positions (m, n) at times (m,); start: stamp in ns, 0 for at once."""
         if not self.wait(lambda: self._trajectories.get_subscription_count() > 0, timeout):
