@@ -181,7 +181,10 @@ def test_an_exported_robot_is_the_same_but_for_what_urdf_cannot_say(name: str, t
     assert ("URDF has no place for" in text) == any(
         [m.Ia.any(), m.motors is not None, m.base is not None, m.springs is not None, m.gravity[2] != -9.81]
     )
-    changes = {"Ia": np.zeros(m.n), "springs": None, "motors": None, "gravity": np.array([0.0, 0.0, -9.81])}
+    changes = {
+        "Ia": np.zeros(m.n), "springs": None, "motors": None, "gravity": np.array([0.0, 0.0, -9.81]),
+        "loops": (), "assembly": None, "beams": (), "active": np.ones(m.n, bool),
+    }  # fmt: skip
     same_after_export(robot_of(type(m)(**{**vars(m), **changes})), tmp_path)
 
 
