@@ -62,7 +62,7 @@ class Arm:
         self.client.controller_state()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def domain() -> int:
     number = claim_domain()
     os.environ["ROS_DOMAIN_ID"] = str(number)
@@ -71,7 +71,7 @@ def domain() -> int:
     return number
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_arm(domain: int) -> Iterator[Arm]:
     output: list[str] = []
     # The ordinary scheduler: other test runs on this machine must not be shut out.
