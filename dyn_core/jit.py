@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +18,51 @@ except ImportError:  # the kernels are plain Python and run without it, slowly
 COMPILED = numba is not None
 
 
-def _sources() -> str:
-    """A digest of the sources of all kernels, and of what generates kernels.
+ROOT = Path(__file__).parent
+_IMPORT = re.compile(rb"^from (\.+)([\w.]*) import ([^(\n]*)", re.MULTILINE)
 
-    numba renews a cached kernel when its own file changes, not when a kernel that it calls does; a folder per state of
-    all kernels' sources makes stale machine code impossible.
+
+@cache
+def digest(source: Path) -> str:
+    """A digest of a source file and of all of dyn_core that it imports, one from another.
+
+    numba renews a cached kernel when its own file changes, not when a kernel that it calls does; a folder per digest
+    makes stale machine code impossible, and keeps that of kernels which a change does not touch.
     """
-    root = Path(__file__).parent
-    digest = hashlib.sha256()
-    for source in sorted(root.rglob("*.py")):
-        text = source.read_bytes()
-        if b"jit import" in text or source.name == "jit.py" or source.parent.name == "customised":
-            digest.update(text)
-    return digest.hexdigest()[:16]
+    found: dict[Path, bytes] = {}
+    ahead = [source, ROOT / "jit.py"]
+    while ahead:
+        path = ahead.pop()
+        if path in found or not path.is_file():
+            continue
+        found[path] = path.read_bytes()
+        for dots, name, names in _IMPORT.findall(found[path]):
+            target = path.parents[len(dots) - 1].joinpath(*name.decode().split("."))
+            ahead += [target.with_suffix(".py"), target / "__init__.py"] if name else []
+            ahead += [target / f"{each.strip()}.py" for each in names.decode().split(",")]
+    texts = hashlib.sha256()
+    for path in sorted(found):
+        texts.update(found[path])
+    return texts.hexdigest()[:16]
 
 
-SOURCES = _sources()
-
-
-def cache_folder() -> Path:
-    """Where machine code is kept, and source that is generated: a folder of these sources' own, or the user's."""
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(chosen)
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "dyn_robot" / SOURCES
-
-
-if numba is not None and not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(cache_folder())
+def cache_folder(source: Path) -> Path:
+    """Where machine code of a source's kernels is kept, and source that it generates."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return (Path(chosen) if chosen else user / "dyn_robot") / f"{source.stem}-{digest(source)}"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel on its first call: no Python objects, no GIL held, failures by status code, cached on disk."""
     if numba is None:
         return function
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)
+    others = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder(Path(function.__code__.co_filename)))
+    try:
+        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)
+    finally:
+        numba.config.CACHE_DIR = others
 
 
 def entry(function: Callable[..., Any]) -> Any:

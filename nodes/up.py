@@ -8,8 +8,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
+from dyn_core.integration import __file__ as KERNELS
 from dyn_core.jit import cache_folder
 from nodes.bringup import System, system
 from nodes.client import SIMULATION, ClientError, RobotClient
@@ -54,7 +56,7 @@ def running(planned: System, quiet: list[str] | None = None) -> Iterator[tuple[S
 
     quiet: a list that takes the nodes' output instead of the terminal.
     """
-    if not cache_folder().exists():
+    if not cache_folder(Path(KERNELS)).exists():
         print("compiling the kernels, once: this start takes a minute or two", file=sys.stderr, flush=True)
     previous = signal.signal(signal.SIGTERM, _interrupt)
     supervisor = Supervisor(planned, output=None if quiet is None else quiet.append)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy as np
 from ..batch import run_batch
 from ..errors import CustomisationError
 from ..files import write_whole
-from ..jit import SOURCES, cache_folder, compiled_call
+from ..jit import cache_folder, compiled_call, digest
 from ..mechanism import Floats, Mechanism
 from ..robot import Method, Robot
 from ..tree.record import OK, WRONG_SHAPE, pack
 from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source, require_customisable
 
+HERE = Path(__file__)
 TOLERANCE = 1e-10
 
 ENTRIES = """
@@ -47,11 +49,11 @@ def batch(record, {arguments}):
 def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
     """The module of a model, with its entries `single` and `batch`; generated where it is not in the cache folder."""
     require_customisable(mechanism, model)
-    made_from = hashlib.sha256(f"{SOURCES} {mechanism.name} {model} ".encode() + pack(mechanism).tobytes())
+    made_from = hashlib.sha256(f"{digest(HERE)} {mechanism.name} {model} ".encode() + pack(mechanism).tobytes())
     name = f"dyn_customised_{model}_{made_from.hexdigest()[:24]}"
     if name in sys.modules:
         return sys.modules[name]
-    path = cache_folder() / f"{name}.py"
+    path = cache_folder(HERE) / f"{name}.py"
     if not path.is_file():
         text = checked_source(mechanism, model).text + _entries(mechanism.n, model)
         try:
