@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from .errors import ClosureError, InputError, SimulationError, SingularityError
 from .integration import (
@@ -329,6 +328,8 @@ class Stepper:
         return self._q, self._qd, self._qdd, self._tau
 
     def _adaptive(self, steps: int, pushed: Any) -> int:
+        from scipy.integrate import solve_ivp
+
         nv = self.robot.nv
         start = self._q.copy()
 

@@ -195,6 +195,9 @@ class Environment:
         env["PATH"] = _joined([str(self.venv / "bin")], _parts(env, "PATH"))
         env["VIRTUAL_ENV"] = str(self.venv)
         env["PYTHONSAFEPATH"] = "1"
+        if env.pop("PYTHONDONTWRITEBYTECODE", ""):
+            # Without compiled modules every start takes seconds; who wants none beside sources gets them here.
+            env.setdefault("PYTHONPYCACHEPREFIX", str(self.folder / "pycache"))
         env["DYN_ROBOT_ENVIRONMENT"] = str(self.venv)
         env.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         env.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")

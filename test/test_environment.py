@@ -302,6 +302,20 @@ def test_variables_put_the_repo_first_and_stay_on_this_machine(root: Path, monke
     assert env["FASTDDS_BUILTIN_TRANSPORTS"] == "UDPv4"
 
 
+def test_compiled_modules_are_kept_in_the_venv_for_who_wants_none_beside_sources(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Recorded(root)
+    made.ensure("core")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    variables = made.variables()
+    assert "PYTHONDONTWRITEBYTECODE" not in variables
+    assert Path(variables["PYTHONPYCACHEPREFIX"]).is_relative_to(made.venv)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    assert "PYTHONPYCACHEPREFIX" not in made.variables()
+
+
 def test_beside_a_sourced_ros_its_paths_are_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", "/opt/ros/jazzy")
     monkeypatch.setenv("PYTHONPATH", "/opt/ros/jazzy/lib")
