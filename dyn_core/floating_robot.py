@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .batch import run_batch
 from .errors import InputError
+from .fastcall import FastCall
 from .mechanism import BASE, Floats, Mechanism
 from .robot import Method, Robot
 from .spatial import skew
+from .tree import fast
 from .tree.floating import by_matrices_batch, direct_batch, integrate_batch, inverse_batch, jacobian_batch, pose_batch
 from .tree.walker_orin import mass_matrix_batch
 
@@ -27,6 +29,12 @@ class FloatingRobot(Robot):
     Wrenches (n + 1, 6): the base's first. Gravity is in the axes of the world.
     """
 
+    _fast_calls: ClassVar[dict[str, FastCall]] = {
+        "_inverse_call": fast.floating_inverse_dynamics,
+        "_direct_call": fast.floating_forward_dynamics,
+        "_mass_call": fast.floating_mass_matrix,
+    }
+
     def __init__(self, mechanism: Mechanism) -> None:
         if mechanism.base is None:
             raise InputError(f"{mechanism.name} has a fixed base: use Robot")
@@ -36,7 +44,15 @@ class FloatingRobot(Robot):
 
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
         """Forces for a motion: the wrench that the base needs, and the joint forces."""
+        if wrenches is None:
+            tau = self._inverse_call(q, qd, qdd)
+            if tau is not None:
+                return tau
         lead, (q, qd, qdd) = self.checked_state({"q": q, "qd": qd, "qdd": qdd})
+        if lead == () and wrenches is None:
+            tau = self._called("_inverse_call", (self.nv,), q, qd, qdd)
+            if tau is not None:
+                return tau
         tau = np.empty((*lead, self.nv))
         flat_q, flat_qd, flat_qdd, out = (self._rows(array) for array in (q, qd, qdd, tau))
         w = self._flat_wrenches(wrenches, lead, len(out))
@@ -51,7 +67,16 @@ class FloatingRobot(Robot):
         """Accelerations of base and joints under forces; tau (6 + n,), or (n,) where nothing acts on the base."""
         if method not in ("recursive", "matrices"):
             raise InputError(f"method must be 'recursive' or 'matrices', found {method!r}")
+        plain = wrenches is None and method == "recursive"
+        if plain:
+            qdd = self._direct_call(q, qd, tau)
+            if qdd is not None:
+                return qdd
         lead, (q, qd, tau) = self.checked_state({"q": q, "qd": qd, "tau": self._with_base(tau)})
+        if lead == () and plain:
+            qdd = self._called("_direct_call", (self.nv,), q, qd, tau)
+            if qdd is not None:
+                return qdd
         qdd = np.empty((*lead, self.nv))
         flat_q, flat_qd, flat_tau, out = (self._rows(array) for array in (q, qd, tau, qdd))
         w = self._flat_wrenches(wrenches, lead, len(out))
@@ -92,7 +117,14 @@ class FloatingRobot(Robot):
 
     def mass_matrix(self, q: Any) -> Floats:
         """A (..., 6 + n, 6 + n) of (83); it does not depend on the pose of the base."""
+        H = self._mass_call(q)
+        if H is not None:
+            return H
         lead, (q,) = self.checked_state({"q": q})
+        if lead == ():
+            H = self._called("_mass_call", (self.nv, self.nv), q)
+            if H is not None:
+                return H
         H = np.empty((*lead, self.nv, self.nv))
         joints = np.ascontiguousarray(self._rows(q)[:, 7:])
         out = H.reshape(-1, self.nv, self.nv)

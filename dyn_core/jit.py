@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,16 +54,23 @@ def cache_folder(source: Path) -> Path:
     return (Path(chosen) if chosen else user / "dyn_robot") / f"{source.stem}-{digest(source)}"
 
 
+@contextmanager
+def kept(function: Callable[..., Any]) -> Iterator[None]:
+    """What numba makes of a function meanwhile is kept in the folder of its source, not where a user's own goes."""
+    others = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder(Path(function.__code__.co_filename)))
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = others
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel on its first call: no Python objects, no GIL held, failures by status code, cached on disk."""
     if numba is None:
         return function
-    others = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder(Path(function.__code__.co_filename)))
-    try:
+    with kept(function):
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)
-    finally:
-        numba.config.CACHE_DIR = others
 
 
 def entry(function: Callable[..., Any]) -> Any:

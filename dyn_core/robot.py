@@ -7,7 +7,7 @@ import warnings
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,25 +15,21 @@ from .actuation import Actuation
 from .batch import run_batch
 from .description import load_mechanism, read_urdf, robot_files, to_urdf
 from .errors import InputError, SaturationWarning, SingularityError, UnknownRobotError
+from .fastcall import FastCall, never
 from .jit import compiled_call
 from .mechanism import BASE, Floats, Mechanism
 from .spatial import skew
 from .stiffness import Stiffness, cartesian_stiffness
-from .tree.aba import aba, aba_batch, mixed_batch
+from .tree import fast
+from .tree.aba import aba_batch, mixed_batch
 from .tree.base_parameters import BaseParameters, base_parameters
-from .tree.kinematics import (
-    all_poses_batch,
-    frame_jacobian,
-    frame_jacobian_batch,
-    frame_pose,
-    frame_pose_batch,
-)
+from .tree.kinematics import all_poses_batch, frame_jacobian_batch, frame_pose_batch
 from .tree.matrices import by_matrices_batch
 from .tree.record import FS, OK, SINGULAR, VS, pack
 from .tree.regressor import WIDTH as PARAMETERS
 from .tree.regressor import regressor_batch, standard_parameters
-from .tree.rnea import rnea, rnea_batch
-from .tree.walker_orin import mass_matrix, mass_matrix_batch, mass_matrix_by_columns
+from .tree.rnea import rnea_batch
+from .tree.walker_orin import mass_matrix_batch, mass_matrix_by_columns
 
 if TYPE_CHECKING:
     from .customised import Model
@@ -62,9 +58,18 @@ class Robot:
         self.joint_names = mechanism.joint_names
         self._record = pack(mechanism)
         self._zero = np.zeros(self.n)
+        self._inverse_call = self._direct_call = self._mass_call = never
+        self._pose_calls: dict[str, Any] = {}
+        self._jacobian_calls: dict[str, Any] = {}
         self._frames = {
             frame.name: (frame.body + 1, np.concatenate([frame.R.ravel(), frame.p])) for frame in mechanism.frames
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Fast calls are bound to the record of one robot: a copy binds its own."""
+        unbound: dict[str, Any] = dict.fromkeys(("_inverse_call", "_direct_call", "_mass_call"), never)
+        unbound |= {"_pose_calls": {}, "_jacobian_calls": {}}
+        return self.__dict__ | {name: value for name, value in unbound.items() if name in self.__dict__}
 
     def neutral(self) -> Floats:
         """(nq,) all joints at zero."""
@@ -86,13 +91,10 @@ class Robot:
         environment exerts on each link, in the axes and at the origin of the link's described frame.
         """
         if wrenches is None:
-            tau = np.empty(self.n)
-            try:
-                if rnea(self._record, q, qd, qdd, tau) == OK:
-                    return tau
-            except TypeError:
-                pass  # not plain float64 vectors: converted and checked below
-        return self._dynamics(rnea, rnea_batch, {"q": q, "qd": qd, "qdd": qdd}, wrenches)
+            tau = self._inverse_call(q, qd, qdd)
+            if tau is not None:
+                return tau
+        return self._dynamics("_inverse_call", rnea_batch, {"q": q, "qd": qd, "qdd": qdd}, wrenches)
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "recursive") -> Floats:
         """Joint accelerations qdd under joint forces tau; wrenches as in `inverse_dynamics`.
@@ -100,17 +102,14 @@ class Robot:
         method: "recursive" (articulated bodies, O(n)), or "matrices" (inertia matrix and bias, O(n^3)), its check.
         """
         if method == "matrices":
-            return self._dynamics(None, by_matrices_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
+            return self._dynamics("", by_matrices_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
         if method != "recursive":
             raise InputError(f"method must be 'recursive' or 'matrices', found {method!r}")
         if wrenches is None:
-            qdd = np.empty(self.n)
-            try:
-                if aba(self._record, q, qd, tau, qdd) == OK:
-                    return qdd
-            except TypeError:
-                pass
-        return self._dynamics(aba, aba_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
+            qdd = self._direct_call(q, qd, tau)
+            if qdd is not None:
+                return qdd
+        return self._dynamics("_direct_call", aba_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
 
     def mixed_dynamics(self, q: Any, qd: Any, qdd: Any, tau: Any = None, wrenches: Any = None) -> tuple[Floats, Floats]:
         """Inverse dynamics with elastic joints: forces of the rigid joints, accelerations of the elastic ones.
@@ -132,13 +131,10 @@ class Robot:
 
     def mass_matrix(self, q: Any) -> Floats:
         """H (..., n, n), kg m^2: symmetric and positive definite, with the rotors' inertia."""
-        H = np.empty((self.n, self.n))
-        try:
-            if mass_matrix(self._record, q, H) == OK:
-                return H
-        except TypeError:
-            pass
-        return self._positional(mass_matrix, mass_matrix_batch, q, (self.n, self.n))
+        H = self._mass_call(q)
+        if H is not None:
+            return H
+        return self._positional("_mass_call", mass_matrix_batch, q, (self.n, self.n))
 
     def mass_matrix_by_columns(self, q: Any) -> Floats:
         """H (n, n) by Walker and Orin's first method: slow, a check of `mass_matrix`."""
@@ -214,25 +210,18 @@ class Robot:
 
     def forward_kinematics(self, q: Any, frame: str = "tool") -> Floats:
         """Pose (..., 4, 4) of a frame in the base frame."""
-        row, constant = self._frame(frame)
-        pose = np.empty((4, 4))
-        try:
-            if frame_pose(self._record, q, row, constant, pose) == OK:
-                return pose
-        except TypeError:
-            pass
-        return self._positional(frame_pose, frame_pose_batch, q, (4, 4), row, constant)
+        pose = self._pose_calls.get(frame, never)(q)
+        if pose is not None:
+            return pose
+        return self._framed(fast.frame_pose, self._pose_calls, frame, frame_pose_batch, q, (4, 4))
 
     def jacobian(self, q: Any, frame: str = "tool") -> Floats:
         """Jacobian (..., 6, n) of a frame's origin: rows v, omega in base axes."""
-        row, constant = self._frame(frame)
-        J = np.empty((6, self.n))
-        try:
-            if frame_jacobian(self._record, q, row, constant, J) == OK:
-                return J
-        except TypeError:
-            pass
-        return self._positional(frame_jacobian, frame_jacobian_batch, q, (6, self.n), row, constant)
+        J = self._jacobian_calls.get(frame, never)(q)
+        if J is not None:
+            return J
+        shape = 6, self.n
+        return self._framed(fast.frame_jacobian, self._jacobian_calls, frame, frame_jacobian_batch, q, shape)
 
     def link_poses(self, q: Any) -> Floats:
         """Poses (..., k, 4, 4) of all k frames of `mechanism.frames` in the base frame."""
@@ -320,17 +309,31 @@ class Robot:
             raise InputError(f"leading axes do not fit together: {shapes}") from None
         return lead, [np.array(np.broadcast_to(a, (*lead, a.shape[-1])), order="C") for a in arrays.values()]
 
-    def _dynamics(self, single: Any, batch: Any, values: dict[str, Any], wrenches: Any) -> Floats:
+    _fast_calls: ClassVar[dict[str, FastCall]] = {
+        "_inverse_call": fast.inverse_dynamics,
+        "_direct_call": fast.forward_dynamics,
+        "_mass_call": fast.mass_matrix,
+    }
+    """What is bound, at its first use, for calls with one plain state."""
+
+    def _called(self, name: str, shape: tuple[int, ...], *arguments: Any) -> Any:
+        """The answer of a fast call, which is bound at its first use; None where there is none."""
+        if getattr(self, name) is never:
+            setattr(self, name, self._fast_calls[name].bind(self._record, shape))
+        return getattr(self, name)(*arguments)
+
+    def _dynamics(self, single: str, batch: Any, values: dict[str, Any], wrenches: Any) -> Floats:
         lead, arrays = self._arrays(values)
+        if lead == () and wrenches is None and single:
+            answer = self._called(single, (self.n,), *arrays)
+            if answer is not None:
+                return answer
         out = np.empty((*lead, self.n))
-        if lead == () and wrenches is None and single is not None:
-            status = compiled_call(single, self._record, *arrays, out)
-        else:
-            a, b, c, flat_out = (array.reshape(-1, self.n) for array in (*arrays, out))
-            w = self._flat_wrenches(wrenches, lead, len(flat_out))
-            status = run_batch(
-                batch, self._record, len(w), lambda part: (a[part], b[part], c[part], w[part], flat_out[part])
-            )
+        a, b, c, flat_out = (array.reshape(-1, self.n) for array in (*arrays, out))
+        w = self._flat_wrenches(wrenches, lead, len(flat_out))
+        status = run_batch(
+            batch, self._record, len(w), lambda part: (a[part], b[part], c[part], w[part], flat_out[part])
+        )
         self._check(status)
         return out
 
@@ -354,15 +357,27 @@ class Robot:
         if status != OK:
             raise InputError(f"{self.name}: the result is not finite; the arguments are too large")
 
-    def _positional(self, single: Any, batch: Any, q: Any, shape: tuple[int, ...], *constants: Any) -> Floats:
+    def _positional(self, single: str, batch: Any, q: Any, shape: tuple[int, ...], *constants: Any) -> Floats:
         lead, (q,) = self._arrays({"q": q})
+        if lead == () and single:
+            answer = self._called(single, shape, q)
+            if answer is not None:
+                return answer
         out = np.empty((*lead, *shape))
-        if lead == ():
-            compiled_call(single, self._record, q, *constants, out)
-        else:
-            flat, flat_out = q.reshape(-1, self.n), out.reshape(-1, *shape)
-            run_batch(batch, self._record, len(flat), lambda part: (flat[part], *constants, flat_out[part]))
+        flat, flat_out = q.reshape(-1, self.n), out.reshape(-1, *shape)
+        run_batch(batch, self._record, len(flat), lambda part: (flat[part], *constants, flat_out[part]))
         return out
+
+    def _framed(
+        self, call: FastCall, bound: dict[str, Any], frame: str, batch: Any, q: Any, shape: tuple[int, ...]
+    ) -> Floats:
+        """Something of a frame; its fast call is bound, for one plain q, at its first use."""
+        row, constant = self._frame(frame)
+        lead, (q,) = self._arrays({"q": q})
+        if lead == () and frame not in bound:
+            bound[frame] = call.bind(self._record, shape, np.append(constant, row))
+        answer = bound[frame](q) if lead == () else None
+        return self._positional("", batch, q, shape, row, constant) if answer is None else answer
 
     @cached_property
     def _link_frames(self) -> tuple[Floats, Floats]:

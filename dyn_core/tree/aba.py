@@ -51,7 +51,6 @@ from .record import (
     UM,
     VD,
     WD,
-    WRONG_SHAPE,
     A,
     D,
     F,
@@ -254,16 +253,6 @@ def articulated_bodies(record, q, qd, prescribed, wrenches, tau, qdd):
     if status != OK:
         return status
     return OK if nothing == 0.0 else NOT_FINITE
-
-
-@entry
-def aba(record, q, qd, tau, qdd):
-    """`articulated_bodies` on a fixed base, without wrenches, behind a check of the shapes."""
-    n = qdd.shape[0]
-    if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
-        return WRONG_SHAPE
-    start_fixed(record, 1.0)
-    return articulated_bodies(record, q, qd, qdd[:0], record[:0], tau, qdd)
 
 
 @entry

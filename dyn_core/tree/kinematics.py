@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..jit import entry, kernel
 from ..mechanism import PRISMATIC
 from ..spatial import add, compose, cross, load3, load9, rotate, store3, store9, sub
-from .record import NOT_FINITE, OK, PARENT, PW, RW, SIGMA, WRONG_SHAPE, place
+from .record import NOT_FINITE, OK, PARENT, PW, RW, SIGMA, place
 
 
 @kernel
@@ -59,16 +59,6 @@ def write_jacobian(record, row, frame, jacobian):
 
 
 @entry
-def frame_pose(record, q, row, frame, pose):
-    """Pose (4, 4) of one frame at q (n,)."""
-    if q.shape[0] != record.shape[0] - 1:
-        return WRONG_SHAPE
-    status = body_poses(record, q)
-    write_pose(record, row, frame, pose)
-    return status
-
-
-@entry
 def frame_pose_batch(record, q, row, frame, pose):
     """`frame_pose` over rows of q."""
     for b in range(q.shape[0]):
@@ -85,16 +75,6 @@ def all_poses_batch(record, q, rows, frames, pose):
         for k in range(rows.shape[0]):
             write_pose(record, rows[k], frames[k], pose[b, k])
     return OK
-
-
-@entry
-def frame_jacobian(record, q, row, frame, jacobian):
-    """Jacobian (6, n) of one frame at q (n,)."""
-    if q.shape[0] != record.shape[0] - 1:
-        return WRONG_SHAPE
-    status = body_poses(record, q)
-    write_jacobian(record, row, frame, jacobian)
-    return status
 
 
 @entry

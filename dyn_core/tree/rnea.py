@@ -30,7 +30,6 @@ from .record import (
     SIGMA,
     VD,
     WD,
-    WRONG_SHAPE,
     A,
     F,
     J,
@@ -116,16 +115,6 @@ def newton_euler(record, q, qd, qdd, wrenches, tau):
         add_to3(up, F, f)  # (29), (S 8)
         add_to3(up, N, add(rotate(a, m), cross(load3(row, L), f)))  # (30), (S 9)
     return OK if nothing == 0.0 else NOT_FINITE
-
-
-@entry
-def rnea(record, q, qd, qdd, tau):
-    """`newton_euler` on a fixed base, without wrenches, behind a check of the shapes."""
-    n = tau.shape[0]
-    if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
-        return WRONG_SHAPE
-    start_fixed(record, 1.0)
-    return newton_euler(record, q, qd, qdd, record[:0], tau)
 
 
 @entry

@@ -34,7 +34,6 @@ from .record import (
     OK,
     PARENT,
     SIGMA,
-    WRONG_SHAPE,
     A,
     J,
     L,
@@ -121,14 +120,6 @@ def write_base_inertia(row, H):
             H[3 + i, 3 + k] = inertia[3 * i + k]
             H[3 + i, k] = skew_s[3 * i + k]
             H[k, 3 + i] = H[3 + i, k]
-
-
-@entry
-def mass_matrix(record, q, H):
-    """`composite_bodies` behind a check of the shapes."""
-    if q.shape[0] != H.shape[0]:
-        return WRONG_SHAPE  # also that of a floating base, which takes `mass_matrix_batch`
-    return composite_bodies(record, q, H)
 
 
 @entry
