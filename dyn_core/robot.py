@@ -319,8 +319,11 @@ class Robot:
     def _called(self, name: str, shape: tuple[int, ...], *arguments: Any) -> Any:
         """The answer of a fast call, which is bound at its first use; None where there is none."""
         if getattr(self, name) is never:
-            setattr(self, name, self._fast_calls[name].bind(self._record, shape))
+            setattr(self, name, self._fast_call(name).bind(self._record, shape))
         return getattr(self, name)(*arguments)
+
+    def _fast_call(self, name: str) -> FastCall:
+        return self._fast_calls[name]
 
     def _dynamics(self, single: str, batch: Any, values: dict[str, Any], wrenches: Any) -> Floats:
         lead, arrays = self._arrays(values)

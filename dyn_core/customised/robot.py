@@ -13,27 +13,35 @@ import numpy as np
 
 from ..batch import run_batch
 from ..errors import CustomisationError
+from ..fastcall import FastCall
 from ..files import write_whole
-from ..jit import cache_folder, compiled_call, digest
+from ..jit import cache_folder, digest
 from ..mechanism import Floats, Mechanism
 from ..robot import Method, Robot
-from ..tree.record import OK, WRONG_SHAPE, pack
+from ..tree.record import OK, pack
 from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source, require_customisable
 
 HERE = Path(__file__)
 TOLERANCE = 1e-10
 
 ENTRIES = """
+from dyn_core.fastcall import (
+    FastCall, answered, bound_to, is_vector, matrix, new_answer, no_answer, vector, words
+)
 from dyn_core.jit import entry, kernel
 
 {model} = kernel({model})
 
 
-@entry
-def single({arguments}):
-    if {shapes}:
-        return {WRONG_SHAPE}
-    return {model}({arguments})
+@FastCall
+def fast(self, arguments, count):
+    context, a = bound_to(self), words(arguments)
+    if count != {count} or not ({vectors}):
+        return no_answer(context)
+    answer = new_answer(self)
+    if answer == 0:
+        return answer
+    return answered(context, answer, {model}({views}))
 
 
 @entry
@@ -43,7 +51,10 @@ def batch(record, {arguments}):
         status = max(status, {model}({rows}))
     return status
 """
-"""What the module of a model has beside its source: entries like those of the general kernels. No record is read."""
+"""What the module of a model has beside its source: calls like those of the general kernels. No record is read."""
+
+CALLS: dict[str, str] = {"inverse": "_inverse_call", "direct": "_direct_call", "mass_matrix": "_mass_call"}
+"""Which fast call of a robot each model is."""
 
 
 def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
@@ -112,13 +123,15 @@ def difference(mechanism: Mechanism, source: CustomisedSource) -> float:
 
 
 def _entries(n: int, model: Model) -> str:
-    arguments = ARGUMENTS[model]
+    *given, _ = ARGUMENTS[model]
+    answer = f"matrix(answer, {n}, {n})" if model == "mass_matrix" else f"vector(answer, {n})"
     return ENTRIES.format(
         model=model,
-        arguments=", ".join(arguments),
-        shapes=" or ".join(f"{argument}.shape[0] != {n}" for argument in arguments[:-1]),
-        rows=", ".join(f"{argument}[b]" for argument in arguments),
-        WRONG_SHAPE=WRONG_SHAPE,
+        count=len(given),
+        vectors=" and ".join(f"is_vector(context, a[{k}], {n})" for k in range(len(given))),
+        views=", ".join([*(f"vector(a[{k}], {n})" for k in range(len(given))), answer]),
+        arguments=", ".join(ARGUMENTS[model]),
+        rows=", ".join(f"{argument}[b]" for argument in ARGUMENTS[model]),
     )
 
 
@@ -127,62 +140,51 @@ class CustomisedRobot(Robot):
 
     def __init__(self, mechanism: Mechanism, *models: Model) -> None:
         super().__init__(mechanism)
-        self._single: dict[str, Any] = {}
-        self._batch: dict[str, Any] = {}
-        for model in models or MODELS:
-            module = customised_module(mechanism, model)
-            self._single[model], self._batch[model] = module.single, module.batch
-        self._inverse = self._single.get("inverse")
-        self._direct = self._single.get("direct")
-        self._mass_matrix = self._single.get("mass_matrix")
+        modules = {model: customised_module(mechanism, model) for model in models or MODELS}
+        self._batch = {model: module.batch for model, module in modules.items()}
+        self._own_calls = {CALLS[model]: module.fast for model, module in modules.items()}
+
+    def _fast_call(self, name: str) -> FastCall:
+        return self._own_calls.get(name) or super()._fast_call(name)
 
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
-        if wrenches is not None or self._inverse is None:
+        if wrenches is not None or "inverse" not in self._batch:
             return super().inverse_dynamics(q, qd, qdd, wrenches)
-        tau = np.empty(self.n)
-        try:
-            if self._inverse(q, qd, qdd, tau) == OK:
-                return tau
-        except TypeError:
-            pass  # not plain float64 vectors: converted and checked below
+        tau = self._inverse_call(q, qd, qdd)
+        if tau is not None:
+            return tau
         return self._customised("inverse", {"q": q, "qd": qd, "qdd": qdd}, (self.n,))
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "recursive") -> Floats:
-        if wrenches is not None or self._direct is None or method != "recursive":
+        if wrenches is not None or "direct" not in self._batch or method != "recursive":
             return super().forward_dynamics(q, qd, tau, wrenches, method)
-        qdd = np.empty(self.n)
-        try:
-            if self._direct(q, qd, tau, qdd) == OK:
-                return qdd
-        except TypeError:
-            pass
+        qdd = self._direct_call(q, qd, tau)
+        if qdd is not None:
+            return qdd
         return self._customised("direct", {"q": q, "qd": qd, "tau": tau}, (self.n,))
 
     def mass_matrix(self, q: Any) -> Floats:
-        if self._mass_matrix is None:
+        if "mass_matrix" not in self._batch:
             return super().mass_matrix(q)
-        H = np.empty((self.n, self.n))
-        try:
-            if self._mass_matrix(q, H) == OK:
-                return H
-        except TypeError:
-            pass
+        H = self._mass_call(q)
+        if H is not None:
+            return H
         return self._customised("mass_matrix", {"q": q}, (self.n, self.n))
 
     def _customised(self, model: Model, values: dict[str, Any], shape: tuple[int, ...]) -> Floats:
         """The common path of everything that is not a single plain call."""
         lead, arrays = self._arrays(values)
+        answer = self._called(CALLS[model], shape, *arrays) if lead == () else None
+        if answer is not None:
+            return answer
         out = np.empty((*lead, *shape))
-        if lead == ():
-            status = compiled_call(self._single[model], *arrays, out)
-        else:
-            flat = [array.reshape(-1, self.n) for array in arrays]
-            flat_out = out.reshape(-1, *shape)
-            status = run_batch(
-                self._batch[model],
-                self._record,
-                len(flat_out),
-                lambda part: (*(array[part] for array in flat), flat_out[part]),
-            )
+        flat = [array.reshape(-1, self.n) for array in arrays]
+        flat_out = out.reshape(-1, *shape)
+        status = run_batch(
+            self._batch[model],
+            self._record,
+            len(flat_out),
+            lambda part: (*(array[part] for array in flat), flat_out[part]),
+        )
         self._check(status)
         return out
