@@ -26,6 +26,7 @@ The first command that needs it sets everything up inside this folder.
     move        move the arm smoothly to joint positions
     state       show where the joints are
     stiffness   the tool's Cartesian stiffness, or its deflection under a load
+    map         the largest deflections over many poses, as CSV and picture
   robots      list the robots that can be run
   convert     write a robot's description in another notation
   excite      plan a motion that shows a robot's masses, inertias and friction
@@ -37,7 +38,6 @@ The first command that needs it sets everything up inside this folder.
   setup       only make the environment that the other commands need
 
 examples:
-  ./dyn demo --robot puma560
   ./dyn move 0 45 -90 0 30 0 --degrees --duration 3
   ./dyn stiffness --wrench 0 0 -50 0 0 0
 """
@@ -52,6 +52,8 @@ class Command:
     options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     examples: tuple[str, ...]
+    offline: str = ""
+    """The environment that the command needs with --offline."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -151,13 +153,38 @@ def _stiffness_options(parser: argparse.ArgumentParser) -> None:
         metavar="Q",
         help="one position per joint (rad, m; default: where the arm is)",
     )
+    parser.usage = "dyn stiffness [Q ...] [OPTIONS]"
+    _numbers(parser, "--orientation", 3, "azimuth, tilt, torsion of the platform (degrees)")
+    _numbers(parser, "--pose", 6, "x y z (m) and roll pitch yaw (degrees) of the platform")
+    _numbers(parser, "--wrench", 6, "force (N), moment (N m), base axes: show the deflection")
+    _offline_options(parser)
+    _json_option(parser)
+    _namespace_option(parser)
+
+
+def _numbers(parser: argparse.ArgumentParser, name: str, count: int, meaning: str, default: object = None) -> None:
+    parser.add_argument(name, nargs=count, type=_finite, metavar=("X",) * count, default=default, help=meaning)
+
+
+def _offline_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--frame", help="at whose origin (default: the tool)")
+    parser.add_argument("--offline", action="store_true", help="compute here, without ROS and a running robot")
+    parser.add_argument("--robot", help="which robot: a name, or a file")
+
+
+def _map_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "dyn map [OPTIONS]"
+    parser.add_argument("--tilt-max", type=_positive, default=45.0, metavar="DEG", help="largest tilt (default: 45)")
+    parser.add_argument("--torsion", type=_finite, default=0.0, metavar="DEG", help="of the platform (default: 0)")
+    parser.add_argument("--resolution", type=_positive, default=2.0, metavar="DEG", help="default: 2")
+    parser.add_argument("--joints", nargs=2, metavar="NAME", help="over two joints instead of azimuth and tilt")
+    parser.add_argument("--at", nargs="+", type=_finite, default=[], metavar="X", help="the other joints; or x y z")
+    parser.add_argument("--count", type=_whole, default=60, metavar="N", help="positions per joint (default: 60)")
+    _numbers(parser, "--wrench", 6, "N, N m; all signs are tried (default: 0 0 0 10 10 10)", (0, 0, 0, 10, 10, 10))
     parser.add_argument(
-        "--wrench",
-        nargs=6,
-        type=_finite,
-        metavar=("FX", "FY", "FZ", "MX", "MY", "MZ"),
-        help="force (N) and moment (N m) on the tool, base axes: show how far the tool gives way",
+        "--output", nargs="+", default=[], metavar="FILE", help=".csv, .png (default: both, by the robot's name)"
     )
+    _offline_options(parser)
     _json_option(parser)
     _namespace_option(parser)
 
@@ -265,9 +292,15 @@ def _state(args: argparse.Namespace) -> int:
 
 
 def _stiffness(args: argparse.Namespace) -> int:
-    from nodes import clients
+    from nodes import stiffness
 
-    return clients.stiffness(args)
+    return stiffness.run(args)
+
+
+def _map(args: argparse.Namespace) -> int:
+    from nodes import maps
+
+    return maps.run(args)
 
 
 def _robots(args: argparse.Namespace) -> int:
@@ -391,11 +424,27 @@ COMMANDS = {
         ("./dyn state", "./dyn state --watch", "./dyn state --json"),
     ),
     "stiffness": Command(
-        "Ask the running system for the tool's stiffness, or for its deflection under a wrench.",
+        "The stiffness of a running robot's tool, or its deflection under a wrench.",
         "ros",
         _stiffness_options,
         _stiffness,
-        ("./dyn stiffness", "./dyn stiffness 0 0.5 -1.2 0 0.4 0", "./dyn stiffness --wrench 0 0 -50 0 0 0"),
+        (
+            "./dyn stiffness 0 0.5 -1.2 0 0.4 0",
+            "./dyn stiffness --wrench 0 0 -50 0 0 0",
+            "./dyn stiffness --offline --robot agile_wrist --orientation 45 30 0",
+        ),
+        offline="core",
+    ),
+    "map": Command(
+        "The largest deflections of a running robot under wrenches, over many poses.",
+        "map",
+        _map_options,
+        _map,
+        (
+            "./dyn map --joints joint2 joint3",
+            "./dyn map --offline --robot agile_wrist --tilt-max 54 --output wrist.png",
+        ),
+        offline="reproduce",
     ),
     "robots": Command(
         "List the robots that can be run by name; DYN_ROBOT_PATH names further folders.",
@@ -516,7 +565,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = parse(arguments)
         command = COMMANDS[args.command]
-        environment.enter(args.tier if args.command == "setup" else command.needs, arguments)
+        environment.enter(_needs(command, args), arguments)
         status = _run(command, args)
         sys.stdout.flush()
         return status
@@ -534,6 +583,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         print("dyn: the disk is full: make room and run the command again.", file=sys.stderr)
         return 2
+
+
+def _needs(command: Command, args: argparse.Namespace) -> str:
+    if args.command == "setup":
+        return str(args.tier)
+    return command.offline if getattr(args, "offline", False) else command.needs
 
 
 def _drop_output() -> None:

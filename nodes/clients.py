@@ -1,17 +1,15 @@
-"""``dyn move``, ``dyn state`` and ``dyn stiffness``: small clients of a running system."""
+"""``dyn move`` and ``dyn state``: small clients of a running system."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from dyn_robot.srv import GetDeflection, GetStiffness
 
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
@@ -134,77 +132,3 @@ def _state_json(message: Any, controller: str) -> str:
     stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
     joints = [dict(zip(keys, row, strict=True)) for row in _state_rows(message)]
     return json.dumps({"stamp": stamp, "controller": controller, "joints": joints})
-
-
-def stiffness(args: argparse.Namespace) -> int:
-    """Ask for the tool's stiffness (its compliance where it is infinite), or for its deflection under a wrench."""
-    with _connected(args) as client:
-        if args.wrench is not None:
-            return _deflection(client, args)
-        request = GetStiffness.Request(positions=args.positions)
-        answer = client.call(GetStiffness, "get_stiffness", request)
-    known = bool(answer.success or np.any(answer.compliance))
-    if args.json:
-        print(json.dumps(stiffness_dict(answer)))
-    elif answer.success:
-        print(f"{answer.message}: point {_vector(answer.point)} m in {answer.frame_id!r}")
-        print("stiffness (N/m, N/rad; N m/m, N m/rad):")
-        print(_matrix(answer.stiffness))
-        print(f"condition {answer.condition:.4g}")
-    elif known:
-        print(answer.message)
-        print("compliance (m/N, m/(N m); rad/N, rad/(N m)):")
-        print(_matrix(answer.compliance))
-    else:
-        print(f"dyn stiffness: {answer.message}", file=sys.stderr)
-    return 0 if known else 1
-
-
-def _deflection(client: RobotClient, args: argparse.Namespace) -> int:
-    request = GetDeflection.Request(positions=args.positions)
-    force, torque = request.wrench.force, request.wrench.torque
-    force.x, force.y, force.z, torque.x, torque.y, torque.z = (float(x) for x in args.wrench)
-    answer = client.call(GetDeflection, "get_deflection", request)
-    translation, rotation = (
-        [float(v.x), float(v.y), float(v.z)] for v in (answer.translation, answer.rotation)
-    )
-    if args.json:
-        print(
-            json.dumps(
-                {
-                    "success": answer.success,
-                    "message": answer.message,
-                    "frame_id": answer.frame_id,
-                    "translation": translation,
-                    "rotation": rotation,
-                }
-            )
-        )
-    elif answer.success:
-        print(f"translation {_vector(answer.translation)} m, rotation {_vector(answer.rotation)} rad")
-    else:
-        print(f"dyn stiffness: {answer.message}", file=sys.stderr)
-    return 0 if answer.success else 1
-
-
-def stiffness_dict(answer: Any) -> dict[str, Any]:
-    """A GetStiffness response as plain values; what is not finite is null, as JSON has no word for it."""
-    condition = float(answer.condition)
-    return {
-        "success": bool(answer.success),
-        "message": answer.message,
-        "frame_id": answer.frame_id,
-        "point": [answer.point.x, answer.point.y, answer.point.z],
-        "stiffness": np.reshape(answer.stiffness, (6, 6)).tolist() if answer.success else None,
-        "compliance": np.reshape(answer.compliance, (6, 6)).tolist(),
-        "eigenvalues": [float(x) for x in answer.eigenvalues] if answer.success else None,
-        "condition": condition if np.isfinite(condition) else None,
-    }
-
-
-def _vector(v: Any) -> str:
-    return f"[{v.x:.5g}, {v.y:.5g}, {v.z:.5g}]"
-
-
-def _matrix(values: Any) -> str:
-    return "\n".join("  " + " ".join(f"{x:11.4g}" for x in row) for row in np.reshape(values, (6, 6)))

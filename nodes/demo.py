@@ -21,9 +21,10 @@ from dyn_core.mechanism import PRISMATIC
 from dyn_core.trajectory import Trajectory, through_points
 from nodes.bringup import system
 from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient, nanoseconds
-from nodes.clients import stiffness_dict
 from nodes.domain import claim_domain
 from nodes.robots import load_fixed_robot, position_limits
+from nodes.stiffness_answers import as_json
+from nodes.stiffness_messages import stiffness_dict
 from nodes.up import running
 
 SWING = 0.5
@@ -192,7 +193,7 @@ def _report(
         "joints": joints,
         "controller": _loop(before[CONTROLLER], after[CONTROLLER]),
         "simulation": _loop(before[SIMULATION], after[SIMULATION]),
-        "stiffness": stiffness_dict(stiffness),
+        "stiffness": as_json(stiffness_dict(stiffness)),
         "problems": problems,
     }
 

@@ -6,7 +6,7 @@ Two ways, chosen by what is there:
 - *sourced*: a ROS 2 environment is sourced and this Python imports its `rclpy`: `.venv-ros2` sees that
   environment and holds only what is missing beside it.
 
-The messages and services are built by CMake into the folder `dyn_robot` of the venv. A step is noted in
+The messages, services and actions are built by CMake into the folder `dyn_robot` of the venv. A step is noted in
 `dyn/state.json` of the venv, atomically and only once it is complete, with a digest of what it was made from: an
 interrupted set-up continues where it stopped, and a changed file redoes what depends on it. Standard library only.
 """
@@ -39,6 +39,7 @@ TIERS: dict[str, tuple[str, ...]] = {
     "generate": ("core", "generate"),
     "reproduce": ("core", "reproduce"),
     "ros": ("core", "ros"),
+    "map": ("core", "reproduce", "ros"),
     "test": ("core", "ros", "test"),
     "bench": ("core", "ros", "bench"),
 }
@@ -63,7 +64,11 @@ MODULES: dict[str, dict[str, str]] = {
 }
 """Beside a sourced ROS 2: the modules wanted of each requirement file, and the packages that bring them."""
 
+KINDS = ("msg", "srv", "action")
+"""Folders of the interfaces, and how their files end."""
+
 ROS_MODULES = (
+    "action_msgs",
     "diagnostic_msgs",
     "geometry_msgs",
     "lifecycle_msgs",
@@ -222,7 +227,7 @@ class Environment:
     def _interface_files(self) -> list[Path]:
         """What the interfaces are built from."""
         files = [ROOT / "CMakeLists.txt", ROOT / "package.xml", ROOT / "LICENSE"]
-        for kind in ("msg", "srv", "action"):
+        for kind in KINDS:
             files += sorted((ROOT / kind).glob(f"*.{kind}"))
         return files
 
@@ -295,12 +300,14 @@ class Environment:
         if not self._has_venv(self._state()):
             self._make_venv()
         for step in TIERS[tier]:
-            if self._state().get(step) != self._digest(step):
+            wanted = self._digest(step)
+            if self._state().get(step) != wanted:
                 self._install_missing(step) if self.sourced else self._install_pinned(step)
-                self._note(**{step: self._digest(step)})
-        if "interfaces" in self._steps(tier) and self._state().get("interfaces") != self._digest("interfaces"):
+                self._note(**{step: wanted})
+        wanted = self._digest("interfaces")
+        if "interfaces" in self._steps(tier) and self._state().get("interfaces") != wanted:
             self._build_interfaces()
-            self._note(interfaces=self._digest("interfaces"))
+            self._note(interfaces=wanted)
         if self.sourced:
             self._note(sourced=_sourced_digest())
         self.progress.say(f"Ready after {time.monotonic() - started:.0f} s")
@@ -373,15 +380,12 @@ class Environment:
 
     def _has_interfaces(self, python: str | Path) -> bool:
         """Whether the sourced environment brings these very interfaces."""
-        names = sorted(path.stem for path in (ROOT / "msg").glob("*.msg"))
-        services = sorted(path.stem for path in (ROOT / "srv").glob("*.srv"))
-        return bool(
-            _output(
-                python,
-                f"from dyn_robot.msg import {', '.join(names)}\n"
-                f"from dyn_robot.srv import {', '.join(services)}\nprint('yes')",
-            )
+        program = "".join(
+            f"from dyn_robot.{kind} import {path.stem}\n"
+            for kind in KINDS
+            for path in sorted((ROOT / kind).glob(f"*.{kind}"))
         )
+        return bool(_output(python, f"{program}print('yes')"))
 
     def _run(
         self,

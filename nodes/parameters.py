@@ -174,6 +174,7 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
 STIFFNESS_SERVER: tuple[ParameterSpec, ...] = (
     ROBOT,
     ParameterSpec("frame", "tool", "Frame at whose origin stiffness and deflection are given."),
+    ParameterSpec("max_map_poses", 200_000, "Most poses of one map; larger ones are refused.", 1, 1_000_000),
 )
 
 TABLES: dict[str, tuple[ParameterSpec, ...]] = {

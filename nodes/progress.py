@@ -69,6 +69,18 @@ class Progress:
         if self.live:
             self._draw(f"{label} {time.monotonic() - started:.0f} s")
 
+    def bar(self, label: str, done: int, total: int, started: float, detail: str = "") -> None:
+        """Redraw a bar with the time that is left, and erase it when all is done; on a terminal only."""
+        if not self.live:
+            return
+        if done >= total:
+            self._erase()
+            return
+        filled = 30 * done // total
+        elapsed = time.monotonic() - started
+        left = f"{elapsed * (total - done) / done:.0f} s left" if done else ""
+        self._draw(f"{label} [{'#' * filled}{'-' * (30 - filled)}] {100 * done // total} %  {left}  {detail}")
+
     def _follow(
         self, process: subprocess.Popen[bytes], label: str, started: float, log: Path, total: int | None
     ) -> str:

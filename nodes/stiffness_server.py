@@ -1,29 +1,50 @@
-"""ROS 2 node ``stiffness_server``: Cartesian stiffness and deflection of the robot's tool over services."""
+"""ROS 2 node ``stiffness_server``: Cartesian stiffness and deflection over services, maps over an action."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from dyn_robot.action import MapStiffness
 from dyn_robot.srv import GetDeflection, GetStiffness
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from dyn_core.errors import DynError, InputError
+from dyn_core.stiffness_maps import empty_map, fill
 from nodes import parameters
 from nodes.diagnostics import OK, Diagnostics, Report
 from nodes.loop import subscribe, take_newest
 from nodes.messages import DropCounter, Dropped, JointOrder, joint_state
 from nodes.process import run
-from nodes.robots import load_fixed_robot, passive_joints
+from nodes.robots import joint_positions_at, load_fixed_robot, passive_joints
+from nodes.stiffness_answers import Answer, deflection_answer, refusal, stiffness_answer
+from nodes.stiffness_messages import (
+    fill_response,
+    grid_of,
+    map_feedback,
+    map_result,
+    pose_array,
+    rotation_array,
+    wrench_array,
+)
+from nodes.threaded_action import Goal, ThreadedActionServer
+
+FEEDBACK_PERIOD = 0.1
+"""Shortest time between two feedbacks of a map (s)."""
+MOST_WRENCHES = 64
+"""Of one map: all combinations of signs of six components."""
 
 
 class StiffnessServer(Node):
-    """Answers each request from the joint positions in it or, if it has none, from the last joint state heard.
+    """Answers each request from the pose in it or, if it has none, from the last joint state heard.
 
     Joint states are left in the subscription's short queue and taken only when a request needs one, so that a robot
-    that publishes at 1 kHz costs this node nothing.
+    that publishes at 1 kHz costs this node nothing. Maps are computed in a thread of their own, one at a time.
     """
 
     failure: Exception | None = None
@@ -34,20 +55,38 @@ class StiffnessServer(Node):
         given = parameters.values(self, parameters.STIFFNESS_SERVER)
         self._robot = load_fixed_robot(given["robot"])
         self._frame = given["frame"]
+        self._most_poses = given["max_map_poses"]
         self._joints = JointOrder(self._robot.joint_names, passive_joints(self._robot))
         self._robot.stiffness(self._robot.neutral(), self._frame)
         self._drops = DropCounter()
         self._last: np.ndarray | None = None
         self._answered = 0
         self._refused = 0
+        # Its kernels write into its record, so that two threads cannot share one.
+        self._mapped_robot = load_fixed_robot(given["robot"])
+        self._mapping = threading.Lock()
+        self._mapped = 0
         self._states = subscribe(self, JointState, "joint_states")
         self.create_service(GetStiffness, "get_stiffness", self._on_stiffness)
         self.create_service(GetDeflection, "get_deflection", self._on_deflection)
+        self._maps = ThreadedActionServer(self, MapStiffness, "map_stiffness", self._map)
         self._diagnostics = Diagnostics(self, self._report, self._drops)
         self.get_logger().info(f"{self._robot.name}: ready, at the frame {self._frame!r}")
 
     def close(self) -> None:
-        """Nothing moves here."""
+        """Nothing moves here; a map that is being computed is given up."""
+        self._maps.stop()
+
+    def _configuration(self, request: Any) -> np.ndarray:
+        """Joint positions of the pose that a request gives in one of three ways, or of the last joint state."""
+        given = [name for name in ("positions", "orientation", "pose") if len(getattr(request, name)) > 0]
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)} are given, expected one of them")
+        if given == ["orientation"]:
+            return joint_positions_at(self._robot, rotation_array(request.orientation[0]))
+        if given == ["pose"]:
+            return joint_positions_at(self._robot, pose_array(request.pose[0]))
+        return self._positions(request.positions)
 
     def _positions(self, given: Sequence[float]) -> np.ndarray:
         if len(given) > 0:
@@ -68,52 +107,70 @@ class StiffnessServer(Node):
         return self._last
 
     def _on_stiffness(self, request: GetStiffness.Request, response: GetStiffness.Response) -> GetStiffness.Response:
-        response.frame_id = "base"
         try:
-            result = self._robot.stiffness(self._positions(request.positions), self._frame)
+            answer = stiffness_answer(self._robot, self._configuration(request), request.frame or self._frame)
         except DynError as error:
-            return self._refuse(response, error)
-        response.point.x, response.point.y, response.point.z = (float(x) for x in result.point)
-        response.compliance = result.C.ravel()
-        response.condition = float(result.condition)
-        if result.K is None:
-            return self._refuse(response, result.statement)
-        response.stiffness = result.K.ravel()
-        response.eigenvalues = result.eigenvalues
-        response.success = True
-        response.message = f"stiffness of {self._robot.name} at the frame {self._frame!r}"
-        self._answered += 1
-        return response
+            answer = refusal(error)
+        return self._answer(response, answer)
 
     def _on_deflection(
         self, request: GetDeflection.Request, response: GetDeflection.Response
     ) -> GetDeflection.Response:
-        response.frame_id = "base"
-        force, torque = request.wrench.force, request.wrench.torque
-        wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
         try:
-            motion = self._robot.deflection(self._positions(request.positions), wrench, self._frame)
+            q, wrench = self._configuration(request), wrench_array(request.wrench)
+            answer = deflection_answer(self._robot, q, wrench, request.frame or self._frame)
         except DynError as error:
-            return self._refuse(response, error)
-        translation, rotation = response.translation, response.rotation
-        translation.x, translation.y, translation.z = (float(x) for x in motion[:3])
-        rotation.x, rotation.y, rotation.z = (float(x) for x in motion[3:])
-        response.success = True
-        response.message = f"deflection of {self._robot.name} at the frame {self._frame!r}"
-        self._answered += 1
-        return response
+            answer = refusal(error)
+        return self._answer(response, answer)
 
-    def _refuse(self, response: GetStiffness.Response, why: object) -> GetStiffness.Response:
-        response.success = False
-        response.message = " ".join(str(why).split())
-        self._refused += 1
-        return response
+    def _answer(self, response: Any, answer: Answer) -> Any:
+        self._count(answer["success"])
+        return fill_response(response, answer)
+
+    def _map(self, goal: Goal) -> MapStiffness.Result:
+        """Compute a map, in a thread of the action server."""
+        if not self._mapping.acquire(blocking=False):
+            return MapStiffness.Result(
+                message="a map is being computed already; cancel it, or ask again when it is done"
+            )
+        try:
+            request = goal.request
+            frame = request.frame or self._frame
+            grid = grid_of(request, self._positions)
+            if grid.size > self._most_poses or len(request.wrenches) > MOST_WRENCHES:
+                raise InputError(
+                    f"{grid.size} poses by {len(request.wrenches)} wrenches are too many: at most {self._most_poses}"
+                    f" (parameter max_map_poses) by {MOST_WRENCHES}"
+                )
+            wrenches = [wrench_array(wrench) for wrench in request.wrenches] or None
+            table = empty_map(self._mapped_robot, grid, wrenches, frame)
+            told = 0.0
+            for done in fill(table, self._mapped_robot, grid):
+                if goal.stopping.is_set():
+                    break
+                if time.monotonic() - told > FEEDBACK_PERIOD or done == table.size:
+                    goal.tell(map_feedback(table, done))
+                    told = time.monotonic()
+            self._mapped += 1
+            return map_result(table)
+        except DynError as error:
+            return MapStiffness.Result(message=refusal(error)["message"])
+        finally:
+            self._mapping.release()
+
+    def _count(self, success: bool) -> None:
+        if success:
+            self._answered += 1
+        else:
+            self._refused += 1
 
     def _report(self) -> Report:
         values: dict[str, object] = {
             "robot": self._robot.name,
             "requests answered": self._answered,
             "requests refused": self._refused,
+            "maps computed": self._mapped,
+            "computing a map": self._mapping.locked(),
         }
         return OK, "ready", values
 

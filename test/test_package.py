@@ -65,7 +65,7 @@ def test_every_ros_package_that_the_code_imports_is_declared() -> None:
 
 
 def test_interfaces_say_unit_and_meaning_of_every_field() -> None:
-    for path in (*REPO.glob("msg/*.msg"), *REPO.glob("srv/*.srv")):
+    for path in (path for kind in environment.KINDS for path in REPO.glob(f"{kind}/*.{kind}")):
         for line in path.read_text().splitlines():
             assert not line.strip() or line == "---" or "#" in line, f"{path.name}: {line}"
 
