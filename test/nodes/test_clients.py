@@ -1,4 +1,4 @@
-"""``dyn move``, ``dyn state`` and ``dyn stiffness`` on a running robot."""
+"""``dyn move`` and ``dyn state`` on a running robot."""
 
 from __future__ import annotations
 
@@ -46,27 +46,6 @@ def test_move_says_that_the_controller_is_not_active(arm: Arm) -> None:
     with pytest.raises(ClientError, match=r"controller is inactive|no state of the controller"):
         clients.move(arguments(positions=[0.1] * 6, duration=0.2))
     assert arm.client.lifecycle_state(CONTROLLER) == "inactive"
-
-
-def test_stiffness_of_a_regular_and_of_a_singular_pose(
-    shared_arm: Arm, capsys: pytest.CaptureFixture[str]
-) -> None:
-    regular, singular = [0.1, 0.5, -0.4, 0.3, 0.7, -0.2], [0.0, 0.5, -0.4, 0.0, 0.0, 0.0]
-    assert clients.stiffness(arguments(positions=regular, wrench=None, json=True)) == 0
-    answer = json.loads(capsys.readouterr().out)
-    np.testing.assert_allclose(answer["stiffness"], shared_arm.robot.stiffness(np.array(regular)).K, rtol=1e-9)
-    assert clients.stiffness(arguments(positions=singular, wrench=None)) == 0
-    assert "singular" in capsys.readouterr().out
-    assert clients.stiffness(arguments(positions=[0.0], wrench=None)) == 1
-    assert "6 joints" in capsys.readouterr().err
-
-
-def test_deflection_under_a_wrench(shared_arm: Arm, capsys: pytest.CaptureFixture[str]) -> None:
-    pose, wrench = [0.1, 0.5, -0.4, 0.3, 0.7, -0.2], [0.0, 0.0, -50.0, 0.0, 0.0, 0.0]
-    assert clients.stiffness(arguments(positions=pose, wrench=wrench, json=True)) == 0
-    answer = json.loads(capsys.readouterr().out)
-    expected = shared_arm.robot.deflection(np.array(pose), np.array(wrench))
-    np.testing.assert_allclose([*answer["translation"], *answer["rotation"]], expected, rtol=1e-9)
 
 
 def test_without_a_robot_the_clients_say_so(domain: int) -> None:

@@ -1,0 +1,133 @@
+"""Maps against deflections computed pose by pose, and what becomes of a map that is given up."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from dyn_core import load_robot
+from dyn_core.errors import InputError
+from dyn_core.plots import png
+from dyn_core.stiffness_maps import (
+    JointGrid,
+    OrientationGrid,
+    azimuth_tilt_torsion,
+    empty_map,
+    fill,
+    sign_combinations,
+    stiffness_map,
+)
+
+AT = (0.2, 0.0, 0.0, 0.3, 0.6, 0.1)
+GRID = JointGrid(("joint2", "joint3"), (9, 7), AT)
+
+
+def test_orientations_are_three_turns_one_after_the_other() -> None:
+    phi, theta, sigma = np.random.default_rng(0).uniform(-3.0, 3.0, (3, 40))
+    z, y = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
+    turns = (np.outer(phi, z), np.outer(theta, y), np.outer(sigma - phi, z))
+    a, b, c = (Rotation.from_rotvec(turn) for turn in turns)
+    np.testing.assert_allclose(azimuth_tilt_torsion(phi, theta, sigma), (a * b * c).as_matrix(), atol=1e-14)
+
+
+def test_sign_combinations_are_all_and_no_more() -> None:
+    found = sign_combinations([0.0, -2.0, 0.0, 10.0, 0.0, 3.0])
+    assert {tuple(row) for row in found.tolist()} == {
+        (0.0, a, 0.0, b, 0.0, c) for a, b, c in itertools.product((2.0, -2.0), (10.0, -10.0), (3.0, -3.0))
+    }
+    for bad in ([0.0] * 6, [1.0] * 5, [np.nan] + [1.0] * 5):
+        with pytest.raises(InputError, match="six finite numbers"):
+            sign_combinations(bad)
+
+
+def test_a_map_over_joints_is_that_of_every_single_pose() -> None:
+    robot = load_robot("puma560")
+    found = stiffness_map(robot, GRID, frame="link6")
+    low, high = robot.mechanism.position_limits.T
+    assert found.columns.values[[0, -1]].tolist() == [low[1], high[1]]
+    for j, i in ((0, 0), (3, 5), (6, 8)):
+        q = np.array(AT)
+        q[1], q[2] = found.columns.values[i], found.rows.values[j]
+        J = robot.jacobian(q, "link6")
+        wrenches = [[0, 0, 0, *(10 * s for s in signs)] for signs in itertools.product((1, -1), repeat=3)]
+        moved = [J @ ((J.T @ w) / robot.mechanism.stiffness) for w in np.array(wrenches, float)]
+        assert found.translation[j, i] == pytest.approx(max(np.linalg.norm(t[:3]) for t in moved), rel=1e-9)
+        assert found.rotation[j, i] == pytest.approx(max(np.linalg.norm(t[3:]) for t in moved), rel=1e-9)
+    peak = found.largest_rotation
+    assert peak is not None
+    j, i = np.unravel_index(np.argmax(found.rotation), found.rotation.shape)
+    assert (peak.value, peak.column, peak.row) == (
+        found.rotation.max(), found.columns.values[i], found.rows.values[j],
+    )  # fmt: skip
+
+
+def test_a_map_that_is_given_up_keeps_what_it_has_and_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dyn_core.stiffness_maps.FIRST_PART", 20)
+    monkeypatch.setattr("dyn_core.stiffness_maps.LARGEST_PART", 20)
+    robot = load_robot("puma560")
+    table = empty_map(robot, GRID)
+    assert next(fill(table, robot, GRID)) == table.done == 20
+    assert np.isfinite(table.translation.ravel()[:20]).all()
+    assert np.isnan(table.translation.ravel()[20:]).all()
+    assert table.counts["not computed"] == 43
+    assert png(table.plot()).startswith(b"\x89PNG")
+    assert list(fill(table, robot, GRID)) == [40, 60, 63]
+    np.testing.assert_array_equal(table.translation, stiffness_map(robot, GRID).translation)
+
+
+def test_the_table_has_a_line_per_pose() -> None:
+    robot = load_robot("puma560")
+    table = stiffness_map(robot, GRID)
+    table.status[2, 4], table.translation[2, 4], table.rotation[2, 4] = 2, np.nan, np.nan
+    rows = list(csv.DictReader(io.StringIO(table.csv())))
+    assert list(rows[0]) == ["joint2_rad", "joint3_rad", "translation_m", "rotation_rad", "status"]
+    assert len(rows) == 63
+    assert rows[2 * 9 + 4]["translation_m"] == ""
+    assert rows[2 * 9 + 4]["status"] == "unreachable"
+    for k in (0, 17, 62):
+        assert float(rows[k]["joint2_rad"]) == pytest.approx(table.columns.values[k % 9], rel=1e-8)
+        assert float(rows[k]["joint3_rad"]) == pytest.approx(table.rows.values[k // 9], rel=1e-8)
+        assert float(rows[k]["translation_m"]) == pytest.approx(table.translation.ravel()[k], rel=1e-8)
+        assert float(rows[k]["rotation_rad"]) == pytest.approx(table.rotation.ravel()[k], rel=1e-8)
+
+
+def test_an_empty_map_can_be_drawn() -> None:
+    table = empty_map(load_robot("puma560"), GRID)
+    assert table.largest_translation is None
+    assert png(table.plot()).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("grid", "complaint"),
+    [
+        (lambda: OrientationGrid(0.0, 10, 10), "largest tilt"),
+        (lambda: OrientationGrid(float("nan"), 10, 10), "largest tilt"),
+        (lambda: OrientationGrid(4.0, 10, 10), "largest tilt"),
+        (lambda: OrientationGrid(1.0, 2, 10), "at least 3 azimuths"),
+        (lambda: OrientationGrid(1.0, 10, 10, float("inf")), "torsion"),
+        (lambda: OrientationGrid(1.0, 10, 10), "puma560 has no inverse kinematics"),
+        (lambda: JointGrid(("joint1", "joint1"), (3, 3), AT), "two different joints"),
+        (lambda: JointGrid(("joint1", "elbow"), (3, 3), AT), "no joint 'elbow'; it has joint1"),
+        (lambda: JointGrid(("joint1", "joint2"), (1, 3), AT), "at least 2 positions"),
+        (lambda: JointGrid(("joint1", "joint2"), (3, 3), AT[:5]), "needs 6 finite joint positions"),
+        (lambda: JointGrid(("joint1", "joint2"), (3, 3), AT, (0.0, 1.0), (1.0, 1.0)), "range"),
+    ],
+)
+def test_what_cannot_be_mapped_is_refused_in_a_sentence(grid: Any, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        empty_map(load_robot("puma560"), grid())
+
+
+def test_wrenches_and_frames_are_checked() -> None:
+    robot = load_robot("puma560")
+    for wrenches in (np.zeros((3, 5)), np.full((1, 6), np.nan), np.zeros((0, 6))):
+        with pytest.raises(InputError, match="rows of six finite numbers"):
+            empty_map(robot, GRID, wrenches)
+    with pytest.raises(InputError, match="no frame 'nose'"):
+        empty_map(robot, GRID, frame="nose")
