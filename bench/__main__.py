@@ -14,7 +14,7 @@ from typing import Any
 
 from dyn_core.errors import DynError
 
-NAMES = ("dynamics", "customised", "chains", "loops", "denoc", "loop")
+NAMES = ("dynamics", "customised", "chains", "loops", "denoc", "loop", "stiffness_service")
 
 
 def _measure(name: str) -> tuple[Any, list[str]]:

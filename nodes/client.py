@@ -130,6 +130,17 @@ class RobotClient:
             self.spin(period)
         return True
 
+    def finish(self, future: Any, timeout: float) -> bool:
+        """Serve callbacks until a future is done or the timeout; says which. It returns sooner than `wait`."""
+        end = time.monotonic() + timeout
+        while not future.done():
+            left = end - time.monotonic()
+            if left <= 0.0:
+                return False
+            self.check()
+            self._executor.spin_once(timeout_sec=min(left, 0.1))
+        return True
+
     def record(self, message_type: type, topic: str) -> Recorder:
         """Record a topic from now on."""
         return Recorder(self.node, message_type, topic)
@@ -152,7 +163,7 @@ class RobotClient:
         if not self.wait(client.service_is_ready, timeout):
             raise ClientError(f"the service {name} is not there")
         future = client.call_async(request)
-        if not self.wait(future.done, timeout, 0.002):
+        if not self.finish(future, timeout):
             client.remove_pending_request(future)
             raise ClientError(f"the service {name} gave no answer within {timeout:g} s")
         return future.result()
