@@ -1,7 +1,7 @@
 """A service answer of the stiffness server, p50 and p99, against an empty service of the same types.
 
-Three processes: a client, the stiffness server, and a server that returns the response as it comes (bench/empty_service).
-The client asks them in turn; what the stiffness adds is the difference of the medians.
+Three processes: a client, the stiffness server, and a server that returns the response as it comes
+(bench/empty_service). The client asks them in turn; what the stiffness adds is the difference of the medians.
 """
 
 from __future__ import annotations
