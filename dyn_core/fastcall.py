@@ -45,11 +45,11 @@ LOW_HALF = 0xFFFFFFFF
 
 NONE, ARRAY, FLOAT64, NEW, MODEL, ROWS, COLUMNS, AXES, SIZES, BESIDE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10
 """Words of the context that a fast call is bound to: addresses of None, of numpy's array type, its float64 and its
-PyArray_New; data and shape of the model; number and sizes (2) of the answer's axes; further numbers."""
+PyArray_New; data and shape of the model; number and sizes (2) of the answer's axes; data, rows and columns of further
+arrays."""
 
 METH_FASTCALL = 0x0080
 PYARRAY_NEW, NPY_DOUBLE = 93, 12  # place in numpy's table of C functions, and its number of float64
-NOTHING = np.empty(0)
 
 
 @intrinsic
@@ -118,9 +118,10 @@ def model(context):
 
 
 @kernel
-def beside(self, size):
-    """The numbers that a fast call is bound to besides its model."""
-    return carray(_float_pointer(words(self)[DATA] + 8 * BESIDE), size)
+def beside(context, k):
+    """The k-th of the further arrays, a matrix."""
+    at = BESIDE + 3 * k
+    return carray(_float_pointer(context[at]), (context[at + 1], context[at + 2]))
 
 
 @kernel
@@ -185,8 +186,11 @@ class FastCall:
         self._function = function
         self._compiled: Any = None
 
-    def bind(self, record: Floats, shape: tuple[int, ...], numbers: Floats = NOTHING) -> Any:
-        """The built-in function of a model (its record is also its scratch space); shape: of the answer."""
+    def bind(self, record: Floats, shape: tuple[int, ...], *further: Floats) -> Any:
+        """The built-in function of a model (its record is also its scratch space) and of further arrays.
+
+        shape: of the answer. Vectors among the further arrays become matrices of one row.
+        """
         new = _new_array_function()
         if new is None:
             return never
@@ -197,14 +201,14 @@ class FastCall:
                 )(self._function)
             self._definition = _Definition(b"fast_call", self._compiled.address, METH_FASTCALL, None)
             _BOUND.append(self)
-        sizes = (*shape, 0)[:2]
-        addresses = [id(None), id(np.ndarray), id(np.dtype(float)), new, record.ctypes.data]
-        context = np.array([*addresses, *record.shape, len(shape), *sizes], np.int64)
-        context = np.concatenate([context, np.array(numbers, float).view(np.int64)])
+        context = [id(None), id(np.ndarray), id(np.dtype(float)), new, record.ctypes.data, *record.shape]
+        context += [len(shape), *(*shape, 0)[:2]]
+        for array in map(np.atleast_2d, further):
+            context += [array.ctypes.data, *array.shape]
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
-        # The last argument is what Python takes for the function's module; here it keeps the record alive.
-        return make(ctypes.addressof(self._definition), context, record)
+        # The last argument is what Python takes for the function's module; here it keeps the arrays alive.
+        return make(ctypes.addressof(self._definition), np.array(context, np.int64), (record, *further))
 
 
 _BOUND: list[FastCall] = []  # built-in functions point into them, so they stay

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.optimize import least_squares
 from .actuation import Actuation
 from .batch import run_batch
 from .errors import ClosureError, DescriptionError, InputError, SingularityError
+from .fastcall import never
 from .jit import compiled_call
 from .loops import multipliers, projection, virtual_spring
 from .loops.closure import CLOSED, OPEN, SMALLEST_PIVOT, close, closed_rates
@@ -22,7 +23,7 @@ from .loops.motion import Motion, motion
 from .mechanism import PRISMATIC, Floats, Mechanism
 from .robot import Method, Robot
 from .stiffness import Stiffness, cartesian_stiffness
-from .tree.record import NOT_FINITE, OK, SINGULAR, WRONG_SHAPE
+from .tree.record import NOT_FINITE, OK, SINGULAR
 from .tree.rnea import rnea_batch
 
 Formulation = Literal["projection", "multipliers", "virtual_spring", "denoc"]
@@ -70,6 +71,7 @@ class LoopRobot(Robot):
         self.joint_names = tuple(mechanism.joint_names[j] for j in self.joints)
         self.n = self.nq = self.nv = len(self.joints)
         self._zero = np.zeros(self.n)
+        self._inverse_call = never
         self._active, self._passive = self.joints.astype(float), np.flatnonzero(~driven).astype(float)
         self._all_rows, self._owners = pack_rows(mechanism)
         start = np.zeros(mechanism.n) if mechanism.assembly is None else np.array(mechanism.assembly, float)
@@ -265,27 +267,22 @@ class LoopRobot(Robot):
         if self.formulation != "projection":
             return self._over_rows(self._inverse, values, wrenches, (self.n,))
         if wrenches is None:
-            try:
-                return self._inverse_at(projection.inverse, q, qd, qdd)
-            except TypeError:  # not plain float64 vectors: converted and checked
-                lead, arrays = self._arrays(values)
-                if lead == ():
-                    return self._inverse_at(partial(compiled_call, projection.inverse), *arrays)
+            tau = self._inverse_call(q, qd, qdd)
+            if tau is not None:
+                return tau
+            lead, arrays = self._arrays(values)
+            if lead == ():
+                self._bind_inverse()
+                tau = self._inverse_call(*arrays)
+                if tau is not None:
+                    return tau
         return self._projected(projection.inverse_batch, values, wrenches, (self.n,))
 
-    def _inverse_at(self, call: Any, q: Any, qd: Any, qdd: Any) -> Floats:
-        tau = np.empty(self.n)
-        status = call(
-            self.tree._record, self._rows, self._active, self._passive, q, qd, qdd, self.reference, self._last,
-            self._vectors, self._G, self._work, tau,
-        )  # fmt: skip
-        if status == OK:
-            return tau
-        if status == WRONG_SHAPE:
-            raise TypeError
-        found = self._last.copy()
-        self._last[:] = self.reference
-        self._failed(status, found)
+    def _bind_inverse(self) -> None:
+        if self._inverse_call is never:
+            arrays = self._rows, self._active, self._passive, self.reference, self._last
+            scratch = self._vectors, self._G, self._work
+            self._inverse_call = projection.inverse.bind(self.tree._record, (self.n,), *arrays, *scratch)
 
     def _projected(self, kernel: Any, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]) -> Floats:
         """A kernel of the projection over all rows, shared out among the cores."""

@@ -6,9 +6,10 @@ A_c = G^T A G,   H_c = G^T (A g + H)            (58)
 
 from __future__ import annotations
 
+from ..fastcall import FastCall, answered, are_vectors, beside, bound_to, model, new_answer, no_answer, vector, words
 from ..jit import entry, kernel
 from ..tree.matrices import cholesky_solve
-from ..tree.record import OK, SINGULAR, WRONG_SHAPE, start_fixed
+from ..tree.record import OK, SINGULAR, start_fixed
 from ..tree.rnea import newton_euler
 from ..tree.walker_orin import composite_bodies
 from .closure import SMALLEST_PIVOT, follow, rates
@@ -69,14 +70,27 @@ def inverse_at(record, rows, active, passive, q_a, qd_a, qdd_a, wrenches, refere
     return status
 
 
-@entry
-def inverse(record, rows, active, passive, q_a, qd_a, qdd_a, reference, q, vectors, G, work, tau):
-    """`inverse_at` without wrenches, behind a check of the shapes."""
-    a = tau.shape[0]
-    if q_a.shape[0] != a or qd_a.shape[0] != a or qdd_a.shape[0] != a:
-        return WRONG_SHAPE
-    none = record[:0]
-    return inverse_at(record, rows, active, passive, q_a, qd_a, qdd_a, none, reference, q, vectors, G, work, tau)
+@FastCall
+def inverse(self, arguments, count):
+    """tau (a,) from q, qd, qdd of the active joints; bound to what `inverse_at` takes from rows to work."""
+    context, given = bound_to(self), words(arguments)
+    rows, active, passive = beside(context, 0), beside(context, 1)[0], beside(context, 2)[0]
+    reference, q = beside(context, 3)[0], beside(context, 4)[0]
+    vectors, G, work = beside(context, 5), beside(context, 6), beside(context, 7)
+    a = active.shape[0]
+    if count != 3 or not are_vectors(context, given, a, a, a):
+        return no_answer(context)
+    tau = new_answer(self)
+    if tau == 0:
+        return tau
+    record = model(context)
+    status = inverse_at(
+        record, rows, active, passive, vector(given[0], a), vector(given[1], a), vector(given[2], a), record[:0],
+        reference, q, vectors, G, work, vector(tau, a),
+    )  # fmt: skip
+    if status != OK:
+        q[:] = reference
+    return answered(context, tau, status)
 
 
 @entry

@@ -83,7 +83,7 @@ def frame_pose(self, arguments, count):
     pose = new_answer(self)
     if pose == 0:
         return pose
-    record, frame = model(context), beside(self, 13)
+    record, frame = model(context), beside(context, 0)[0]
     status = body_poses(record, vector(a[0], n))
     write_pose(record, int(frame[12]), frame, matrix(pose, 4, 4))
     return answered(context, pose, status)
@@ -99,7 +99,7 @@ def frame_jacobian(self, arguments, count):
     jacobian = new_answer(self)
     if jacobian == 0:
         return jacobian
-    record, frame = model(context), beside(self, 13)
+    record, frame = model(context), beside(context, 0)[0]
     status = body_poses(record, vector(a[0], n))
     write_jacobian(record, int(frame[12]), frame, matrix(jacobian, 6, n))
     return answered(context, jacobian, status)
