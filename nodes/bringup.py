@@ -47,6 +47,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("bandwidth", 50.0, "Bandwidth of the controller's error dynamics (rad/s)."),
     Argument("mode", "computed_torque", "Control law: computed_torque or feed_forward."),
     Argument("formulation", "projection", "How the controller computes closed chains (docs/closed_loops.md)."),
+    Argument("dac", "", "A DAC file: adds dac_bridge, which drives its converters (docs/dac.md); empty: no bridge."),
     Argument("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),
     Argument("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
     Argument("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
@@ -97,7 +98,7 @@ SYSTEMS = ("sim", "control")
 
 def system(name: str, given: Mapping[str, object] | None = None) -> System:
     """The system ``sim`` (simulated robot, controller, stiffness) or ``control`` (the same for a real arm, without the
-    simulated robot), with ``given`` values for any of ARGUMENTS."""
+    simulated robot), with ``given`` values for any of ARGUMENTS; a DAC file adds the bridge to either."""
     if name not in SYSTEMS:
         raise _wrong(f"no system {name!r}, allowed: {', '.join(SYSTEMS)}")
     values = arguments(given or {})
@@ -119,11 +120,18 @@ def system(name: str, given: Mapping[str, object] | None = None) -> System:
         lifecycle=True,
     )
     stiffness = NodeSpec("stiffness_server", {**robot, "use_sim_time": simulated_time})
-    nodes = (controller, stiffness) if name == "control" else (simulated_robot, controller, stiffness)
+    nodes: list[NodeSpec] = [controller, stiffness]
+    if values["dac"]:
+        if not os.path.isfile(str(values["dac"])):
+            raise _wrong(f"dac: there is no file {values['dac']!r}")
+        settings = {**robot, "dac": values["dac"], "realtime_priority": values["realtime_priority"]}
+        nodes.insert(0, NodeSpec("dac_bridge", settings, lifecycle=True))
+    if name == "sim":
+        nodes.insert(0, simulated_robot)
     namespace, params_file = str(values["namespace"]), str(values["params_file"])
     if params_file and not os.path.isfile(params_file):
         raise _wrong(f"params_file: there is no file {params_file!r}")
-    return System(name, nodes, namespace, params_file, str(values["log_level"]))
+    return System(name, tuple(nodes), namespace, params_file, str(values["log_level"]))
 
 
 def arguments(given: Mapping[str, object]) -> dict[str, Value]:

@@ -35,11 +35,8 @@ The first command that needs it sets everything up inside this folder.
   test        run the linter, the type checker and all tests
   bench       measure speed, side by side with other libraries
   reproduce   compute what a paper prints and plots, and compare
+  dac         look at a real arm's converters, calibrate them, run their bridge
   setup       only make the environment that the other commands need
-
-examples:
-  ./dyn move 0 45 -90 0 30 0 --degrees --duration 3
-  ./dyn stiffness --wrench 0 0 -50 0 0 0
 """
 
 
@@ -115,6 +112,7 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", nargs="?", default="puma560", help="name of a robot, or a file (default: puma560)")
     _namespace_option(parser)
     parser.add_argument("--rate", type=_positive, metavar="HZ", help="rate of the control loop (default: 1000)")
+    parser.add_argument("--dac", default="", metavar="FILE", help="drive the converters of this DAC file too")
     _priority_option(parser)
 
 
@@ -246,6 +244,29 @@ def _reproduce_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", help="which paper: saha2001, wang2001")
     parser.add_argument("--output", metavar="DIR", help="where the figures go (default: <paper>_figures)")
     _json_option(parser)
+
+
+def _dac_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("check", "calibrate", "safe", "run"),
+        help="show, calibrate, write safe codes, or run the bridge",
+    )
+    parser.add_argument("file", metavar="FILE", help="the DAC file (docs/dac.md)")
+    parser.add_argument("--robot", help="name or file (default: the DAC file's)")
+    parser.add_argument("--joint", action="append", metavar="J", help="calibrate this one only")
+    parser.add_argument("--volts", type=_positive, default=0.5, metavar="V", help="calibrate up to (default: 0.5)")
+    parser.add_argument("--points", type=_points, default=5, metavar="N", help="per channel (default: 5)")
+    parser.add_argument("--output", metavar="YAML", help="calibration (default: the DAC file's)")
+    parser.add_argument("--iio-root", default="/sys/bus/iio/devices", metavar="DIR", help=argparse.SUPPRESS)
+    _namespace_option(parser)
+
+
+def _points(text: str) -> int:
+    value = _whole(text)
+    if not 2 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"'{text.strip()}' is not a whole number from 2 to 100")
+    return value
 
 
 def _setup_options(parser: argparse.ArgumentParser) -> None:
@@ -386,6 +407,12 @@ def _reproduce(args: argparse.Namespace) -> int:
     return reproduce.run(args)
 
 
+def _dac(args: argparse.Namespace) -> int:
+    from nodes import dac_command
+
+    return dac_command.run(args)
+
+
 def _setup(args: argparse.Namespace) -> int:
     if environment.in_checkout():
         print(f"ready: {environment.Environment.choose().venv}")
@@ -505,6 +532,13 @@ COMMANDS = {
         _reproduce_options,
         _reproduce,
         ("./dyn reproduce saha2001", "./dyn reproduce wang2001 --output figures --json"),
+    ),
+    "dac": Command(
+        "The converters of a real arm: look, calibrate, make safe, or drive them.",
+        "ros",
+        _dac_options,
+        _dac,
+        ("./dyn dac check dac.yaml", "./dyn dac calibrate dac.yaml --joint elbow", "./dyn dac run dac.yaml"),
     ),
     "setup": Command(
         "Make the environment that other commands need, and nothing else.",

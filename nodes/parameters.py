@@ -177,9 +177,49 @@ STIFFNESS_SERVER: tuple[ParameterSpec, ...] = (
     ParameterSpec("max_map_poses", 200_000, "Most poses of one map; larger ones are refused.", 1, 1_000_000),
 )
 
+DAC_BRIDGE: tuple[ParameterSpec, ...] = (
+    ParameterSpec(ROBOT.name, ROBOT.default, ROBOT.description, read_only=False),
+    ParameterSpec("dac", "", "Path of the DAC file: which channel drives which motor (docs/dac.md).", read_only=False),
+    ParameterSpec(
+        "command_timeout",
+        0.05,
+        "Without a fresh motor command for this long the safe codes are written (s).",
+        0.001,
+        10.0,
+        read_only=False,
+    ),
+    ParameterSpec(
+        "guardian_timeout",
+        0.1,
+        "When this process has been silent for this long its guardian writes the safe codes (s); "
+        "not less than command_timeout.",
+        0.001,
+        10.0,
+        read_only=False,
+    ),
+    ParameterSpec(
+        "publisher",
+        "computed_torque_controller",
+        "Name of the node whose motor commands are obeyed, in this node's namespace if it has no leading slash; "
+        "empty: the first that speaks.",
+        read_only=False,
+    ),
+    ParameterSpec("iio_root", "/sys/bus/iio/devices", "Folder of the Industrial I/O devices.", read_only=False),
+    ParameterSpec("autostart", False, "Configure and activate by itself, as under systemd."),
+    ParameterSpec(
+        REALTIME_PRIORITY.name,
+        REALTIME_PRIORITY.default,
+        REALTIME_PRIORITY.description,
+        REALTIME_PRIORITY.low,
+        REALTIME_PRIORITY.high,
+        read_only=False,
+    ),
+)
+
 TABLES: dict[str, tuple[ParameterSpec, ...]] = {
     "simulated_robot": SIMULATED_ROBOT,
     "computed_torque_controller": COMPUTED_TORQUE_CONTROLLER,
+    "dac_bridge": DAC_BRIDGE,
     "stiffness_server": STIFFNESS_SERVER,
 }
 

@@ -32,6 +32,7 @@ class NodeDied(ClientError):
 def run(args: argparse.Namespace) -> int:
     """Run the system until it is told to end (status 0) or a node dies (status 1)."""
     given = {"robot": args.robot, "namespace": args.namespace, "realtime_priority": args.realtime_priority}
+    given["dac"] = args.dac
     if args.rate is not None:
         given["rate"] = args.rate
     robot = load_fixed_robot(args.robot)

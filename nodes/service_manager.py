@@ -1,0 +1,45 @@
+"""What systemd is told: that the service is ready, that it lives, what it does (``sd_notify``, a datagram each)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+
+
+class ServiceManager:
+    """Nothing is sent where no service manager has started this process."""
+
+    def __init__(self) -> None:
+        self._address = os.environ.get("NOTIFY_SOCKET", "")
+        if self._address.startswith("@"):
+            self._address = "\0" + self._address[1:]
+        watched = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        try:
+            self.watchdog = int(os.environ.get("WATCHDOG_USEC", "0")) * 1e-6 if watched else 0.0
+        except ValueError:
+            self.watchdog = 0.0
+        """Seconds within which a sign of life is expected; 0 if none is."""
+
+    def ready(self) -> None:
+        """The service is up."""
+        self._send("READY=1")
+
+    def alive(self) -> None:
+        """A sign of life, for the watchdog."""
+        self._send("WATCHDOG=1")
+
+    def stopping(self) -> None:
+        """The service is ending."""
+        self._send("STOPPING=1")
+
+    def status(self, sentence: str) -> None:
+        """What ``systemctl status`` shows."""
+        self._send(f"STATUS={' '.join(sentence.split())}")
+
+    def _send(self, text: str) -> None:
+        if not self._address:
+            return
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            sender.sendto(text.encode(), self._address)
