@@ -17,7 +17,7 @@ from .fastcall import never
 from .jit import compiled_call
 from .loops import multipliers, projection, virtual_spring
 from .loops.closure import CLOSED, OPEN, SMALLEST_PIVOT, close, closed_rates
-from .loops.constraints import MODE, TYPE, constraint_terms, pack_rows
+from .loops.constraints import FACING, MODE, TYPE, constraint_terms, pack_rows
 from .loops.denoc import Denoc
 from .loops.motion import Motion, motion
 from .mechanism import PRISMATIC, Floats, Mechanism
@@ -29,6 +29,7 @@ from .tree.rnea import rnea_batch
 Formulation = Literal["projection", "multipliers", "virtual_spring", "denoc"]
 FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers", "virtual_spring", "denoc")
 RANK = 1e-8
+ATTEMPTS = 12  # starts of an assembly, ever farther from the described configuration
 
 
 class Closed(NamedTuple):
@@ -74,6 +75,7 @@ class LoopRobot(Robot):
         self._inverse_call = never
         self._active, self._passive = self.joints.astype(float), np.flatnonzero(~driven).astype(float)
         self._all_rows, self._owners = pack_rows(mechanism)
+        self._facing, self._facing_owners = pack_rows(mechanism, FACING)
         start = np.zeros(mechanism.n) if mechanism.assembly is None else np.array(mechanism.assembly, float)
         self.reference = self._assembled(start)
         """(n of the tree,) the closed configuration that stands for the assembly mode."""
@@ -193,14 +195,25 @@ class LoopRobot(Robot):
         by_multipliers = self.formulation == "multipliers"
         return motion(self._rows, self._all_rows, self._active, self._passive, by_multipliers, self._last)
 
+    def _gaps(self, q: Floats) -> tuple[Floats, Floats]:
+        """How far (m + f,) constraints, and axes that should face each other, are from being met, and d gaps / dq."""
+        rest = np.zeros(self.mechanism.n)
+        phi, J, _ = self._terms(self._all_rows, q, rest)
+        facing, J_f, _ = self._terms(self._facing, q, rest)
+        return np.concatenate([phi, facing - 1.0]), np.concatenate([J, J_f])
+
     def _opening(self, q: Floats) -> float:
-        return float(np.abs(self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[0]).max())
+        return float(np.abs(self._gaps(q)[0]).max())
 
     def _worst(self, q: Floats) -> tuple[str, str]:
-        phi = np.abs(self._terms(self._all_rows, q, np.zeros(self.mechanism.n))[0])
-        row = int(np.argmax(phi))
-        unit = "m" if self._all_rows[row, TYPE] == 0.0 else "rad"
-        return self.mechanism.loops[self._owners[row]].name, f"{phi[row]:.3g} {unit}"
+        """The loop that is open most, and by how much: the distance in m, or else the angle in rad."""
+        gaps = self._gaps(q)[0]
+        owners = np.array(self._owners + self._facing_owners)
+        k = owners[np.argmax(np.abs(gaps))]
+        phi, facing = np.split(np.where(owners == k, gaps, 0.0), [len(self._all_rows)])
+        apart = float(np.linalg.norm(phi[self._all_rows[:, TYPE] == 0.0]))
+        angle = max(np.arcsin(np.abs(phi[self._all_rows[:, TYPE] == 1.0])).max(initial=0.0), _turned(facing))
+        return self.mechanism.loops[k].name, f"{apart:.3g} m" if apart > CLOSED else f"{angle:.3g} rad"
 
     def _terms(self, rows: Floats, q: Floats, qd: Floats) -> tuple[Floats, Floats, Floats]:
         m, n = len(rows), len(q)
@@ -209,39 +222,59 @@ class LoopRobot(Robot):
         return phi, J, bias
 
     def _assembled(self, q: Floats) -> Floats:
-        """The closed configuration nearest to q: its active joints stay if the loops can be closed so."""
-        rest = np.zeros(len(q))
-
-        def solved(free: Any) -> Floats:
-            def at(x: Floats) -> Floats:
-                full = q.copy()
-                full[free] = x
-                return full
-
-            answer = least_squares(
-                lambda x: self._terms(self._all_rows, at(x), rest)[0],
-                q[free],
-                lambda x: self._terms(self._all_rows, at(x), rest)[1][:, free],
-                xtol=1e-15,
-                ftol=1e-15,
-                gtol=1e-15,
-            )
-            return at(answer.x)
-
+        """A closed configuration near q: its active joints stay if the loops can be closed so."""
+        rng = np.random.default_rng(0)
+        nearest = q
         for free in (self._passive.astype(int), np.arange(len(q))):
-            nearest = solved(free) if len(free) else q
-            if np.abs(self._terms(self._all_rows, nearest, rest)[0]).max() <= CLOSED:
-                return nearest
+            for attempt in range(ATTEMPTS if len(free) else 1):
+                start = q.copy()
+                start[free] += min(attempt, 3) * rng.uniform(-1.0, 1.0, len(free)) * self._reach[free]
+                found = self._closed_from(start, free)
+                if self._opening(found) <= CLOSED:
+                    return found
+                nearest = min(nearest, found, key=lambda at: float(np.linalg.norm(self._gaps(at)[0])))
         name, by = self._worst(nearest)
         raise ClosureError(
             f"{self.name}: loop '{name}' cannot be closed near the described configuration; it stays open by {by}"
         )
 
+    @property
+    def _reach(self) -> Floats:
+        """(n,) a third of what a joint may be off at the start of an assembly: rad, or m."""
+        return np.where(self.mechanism.joint_type == PRISMATIC, self.size / 3.0, 1.0)
+
+    def _closed_from(self, q: Floats, free: Any) -> Floats:
+        """Where the loops are open least near q, moving the free joints."""
+
+        def at(x: Floats) -> Floats:
+            full = q.copy()
+            full[free] = x
+            return full
+
+        if len(free) == 0:
+            return q
+        answer = least_squares(
+            lambda x: self._gaps(at(x))[0],
+            q[free],
+            lambda x: self._gaps(at(x))[1][:, free],
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+            max_nfev=200,
+        )
+        return at(answer.x)
+
     def _independent_rows(self) -> Floats:
         J = self._terms(self._all_rows, self.reference, np.zeros(self.mechanism.n))[1]
-        rank = int(np.linalg.matrix_rank(J, RANK * np.abs(J).max()))
+        rank = _rank(J)
         mobility = self.mechanism.n - rank
         if mobility != self.n:
+            elsewhere = self.reference + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.reference))
+            if self.mechanism.n - _rank(self._terms(self._all_rows, elsewhere, np.zeros(len(elsewhere)))[1]) == self.n:
+                raise SingularityError(
+                    f"{self.name}: the described configuration is singular, its loops let {mobility} joints move where"
+                    f" {self.n} are active; describe another one as `assembly`"
+                )
             which = "over" if self.n > mobility else "under"
             raise DescriptionError(
                 f"{self.name} is {which}-actuated: {self.mechanism.n} joints less {rank} independent constraints"
@@ -477,6 +510,15 @@ class LoopRobot(Robot):
         for b in range(len(flat_out)):
             flat_out[b] = one(*(array[b] for array in flat), w[b])
         return out
+
+
+def _turned(facing: Floats) -> float:
+    """Largest angle between axes of which a . b - 1 is given."""
+    return float(np.arccos(np.clip(1.0 + facing, -1.0, 1.0)).max(initial=0.0))
+
+
+def _rank(J: Floats) -> int:
+    return int(np.linalg.matrix_rank(J, RANK * np.abs(J).max()))
 
 
 def _known(formulation: str) -> Any:

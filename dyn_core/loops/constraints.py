@@ -11,6 +11,9 @@ so that phi' = J qd, and phi'' = J qdd + bias.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ..jit import entry, kernel
@@ -24,15 +27,19 @@ FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, MODE, ROW_WIDTH = 0, 1, 2, 26, 27, 
 """Columns of a packed row: record rows of the two bodies, the two frames (12 each), what the row forbids, and (in the
 first of rows that determine the passive joints) the sign of det J_p in the assembly mode, 0 where it is not known."""
 
+ALL_AXES = ((1, 0, 0), (1, 1, 1), (1, 2, 2))
+FACING = {"revolute": ALL_AXES[2:], "prismatic": ALL_AXES, "fixed": ALL_AXES}
+"""Axes of the two frames that point the same way: right angles alone would let the second frame stand turned by pi."""
+
 V = F  # linear velocity of a body's origin in its own axes, kept where recursions keep forces
 
 
-def pack_rows(mechanism: Mechanism) -> tuple[Floats, list[int]]:
-    """The packed rows (m, ROW_WIDTH) of all loops, and the loop of each."""
+def pack_rows(mechanism: Mechanism, kinds: Mapping[str, Any] = CUT_JOINTS) -> tuple[Floats, list[int]]:
+    """The packed rows (m, ROW_WIDTH) of all loops, and the loop of each; kinds: the rows of a cut joint."""
     rows, owners = [], []
     for k, loop in enumerate(mechanism.loops):
         frames = [np.concatenate([frame.R.ravel(), frame.p]) for frame in (loop.first, loop.second)]
-        for what in CUT_JOINTS[loop.kind]:
+        for what in kinds.get(loop.kind, ()):
             rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what, [0.0]]))
             owners.append(k)
     return np.array(rows).reshape(-1, ROW_WIDTH), owners

@@ -30,7 +30,7 @@ from ..tree.kinematics import body_poses
 from ..tree.record import OK, start_fixed
 from .constraints import constraint_jacobian, constraint_values
 
-STIFFNESS = 1e7  # of `direct`: K over the inertia that its row moves; what K gains, the rounding loses
+STIFFNESS = 1e10  # of `direct`: K over the inertia that its row moves
 RADIUS = 0.5  # of the fastest spring: its frequency times the step, where k is chosen from the step
 LARGEST_RADIUS = 2.0  # that an explicit step of third or fourth order still bears, with any damping
 NOTHING = 1e-12  # mobility of a row, relative to the largest, that counts as none
@@ -109,9 +109,15 @@ def inverse(J: Floats, forces: Floats, active: Ints, passive: Ints) -> Floats:
 
 
 def direct(M: Floats, c: Floats, J: Floats, bias: Floats, tau: Floats) -> Floats:
-    """qdd (n,) under forces tau (n,) of the tree's joints, near to that of the closed chain by 1 / STIFFNESS."""
-    K = STIFFNESS * _inertia(np.diag(row_mobility(M, J)))
-    return np.asarray(np.linalg.solve(M + J.T * K @ J, tau - c - J.T @ (K * bias)))
+    """qdd (n,) under forces tau (n,) of the tree's joints, near to that of the closed chain by 1 / STIFFNESS.
+
+    The springs' forces first, (J M^-1 J^T + K^-1) lambda = -J M^-1 (tau - c) - bias: no rounding comes with a large K.
+    """
+    mobility = row_mobility(M, J)
+    free = np.linalg.solve(M, tau - c)
+    give = np.maximum(np.diag(mobility), NOTHING * mobility.max()) / STIFFNESS
+    springs = np.linalg.solve(mobility + np.diag(give), -J @ free - bias)
+    return np.asarray(free + np.linalg.solve(M, J.T @ springs))
 
 
 @kernel

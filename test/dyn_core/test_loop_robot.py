@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from random_loops import SPATIAL, random_loop, random_planar_loop
 
-from dyn_core.errors import ClosureError, DescriptionError, InputError
+from dyn_core.errors import ClosureError, DescriptionError, InputError, SingularityError
 from dyn_core.loop_robot import LoopRobot
 from dyn_core.simulation import simulate
 
@@ -118,6 +118,37 @@ def test_a_loop_that_cannot_close_is_named():
     far = dataclasses.replace(m.loops[0].second, p=m.loops[0].second.p + np.array([50.0, 0.0, 0.0]))
     with pytest.raises(ClosureError, match=r"loop 'loop' cannot be closed near .* stays open by \d+\.?\d* m"):
         LoopRobot(dataclasses.replace(m, loops=(dataclasses.replace(m.loops[0], second=far),)))
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "fixed"])
+def test_a_rough_guess_does_not_turn_a_frame_over(kind):
+    """Right angles alone would also hold with the second frame turned by half a turn."""
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        m = random_loop(rng, kind)
+        loop = m.loops[0]
+        frames = dataclasses.replace(loop.first, name="first"), dataclasses.replace(loop.second, name="second")
+        m = dataclasses.replace(m, assembly=m.assembly + 1.5 * rng.normal(size=m.n), frames=(*frames, *m.frames))
+        robot = LoopRobot(m)
+        first, second = (robot.forward_kinematics(robot.neutral(), each)[:3, :3] for each in ("first", "second"))
+        between = first.T @ second
+        assert between[2, 2] == pytest.approx(1.0, abs=1e-8)
+        if kind != "revolute":
+            np.testing.assert_allclose(between, np.eye(3), atol=1e-8)
+
+
+def test_a_singular_description_is_named():
+    """A parallelogram that lies flat: two joints could move there, although one is active as it should be."""
+    m = random_planar_loop(np.random.default_rng(0), 3)
+    flat = dataclasses.replace(m, R=np.tile(np.eye(3), (3, 1, 1)), p=np.array([[0.0, 0, 0], [0.3, 0, 0], [1.0, 0, 0]]))
+    end, pin = (dataclasses.replace(f, R=np.eye(3)) for f in (m.loops[0].first, m.loops[0].second))
+    end, pin = dataclasses.replace(end, p=np.array([-0.3, 0, 0])), dataclasses.replace(pin, p=np.array([1.0, 0, 0]))
+    loop = dataclasses.replace(m.loops[0], first=end, second=pin)
+    flat = dataclasses.replace(flat, loops=(loop,), assembly=np.zeros(3))
+    with pytest.raises(SingularityError, match=r"the described configuration is singular.* describe another"):
+        LoopRobot(flat)
+    up = LoopRobot(dataclasses.replace(flat, assembly=np.array([1.5, -1.5, 1.5])))
+    np.testing.assert_allclose(up.closed(up.neutral()).G[:, 0], [1.0, -1.0, 1.0], atol=1e-9)
 
 
 @pytest.mark.parametrize(
