@@ -16,7 +16,7 @@ from .description.urdf import beyond_urdf
 from .description.urdf_extension import extended_urdf
 from .description.writer import WRITERS, is_base_frame, write_yaml
 from .errors import DescriptionError, InputError, UnknownRobotError
-from .mechanism import Floats, Frame, Mechanism
+from .mechanism import BASE, Compliance, Floats, Frame, Mechanism
 from .robot import URDF_SUFFIXES, Robot, robot_of
 
 NOTATIONS = (*WRITERS, "urdf")
@@ -93,6 +93,8 @@ def differences(a: Mechanism, b: Mechanism, names: Mapping[str, str] | None = No
         return difference
     if a.beams != b.beams:
         return "other links are flexible"
+    if difference := _compliances(a, b):
+        return difference
     if a.n != b.n:
         return f"{a.n} joints became {b.n}"
     wanted = {(names or {}).get(frame.name, frame.name): frame for frame in a.frames if not is_base_frame(a, frame)}
@@ -121,7 +123,9 @@ def differences(a: Mechanism, b: Mechanism, names: Mapping[str, str] | None = No
 
 def _open(m: Mechanism, frames: list[Frame]) -> Mechanism:
     """All joints independent, chains open, with these frames."""
-    return replace(m, frames=tuple(frames), mimic=None, loops=(), assembly=None, beams=())
+    return replace(
+        m, frames=tuple(frames), mimic=None, loops=(), assembly=None, beams=(), compliances=(), spherical=None
+    )
 
 
 def _part(a: Mechanism, b: Mechanism, part: str) -> str:
@@ -145,10 +149,31 @@ def _closed_chains(a: Mechanism, b: Mechanism) -> str:
         return "other chains are closed"
     for one, other in zip(a.loops, b.loops, strict=True):
         for x, y in ((one.first, other.first), (one.second, other.second)):
-            if x.body != y.body or max(np.abs(x.R - y.R).max(), np.abs(x.p - y.p).max()) > TOLERANCE:
+            if x.body != y.body or np.abs(_on_link(a, x) - _on_link(b, y)).max() > TOLERANCE:
                 return f"a frame of loop {one.name} differs"
     start, end = (np.zeros(m.n) if m.assembly is None else m.assembly for m in (a, b))
     return "" if np.allclose(start, end, rtol=1e-12, atol=1e-15) else "assembly differs"
+
+
+def _compliances(a: Mechanism, b: Mechanism) -> str:
+    """Compares how links give way: the tips' frames on their links, and the matrices."""
+    ones, others = ({each.body: each for each in m.compliances} for m in (a, b))
+    if ones.keys() != others.keys():
+        return "other links give way"
+    for body, one in ones.items():
+        other = others[body]
+        tips = np.abs(_on_link(a, one) - _on_link(b, other)).max()
+        if tips > TOLERANCE or not np.allclose(one.C, other.C, rtol=1e-9, atol=1e-12 * np.abs(one.C).max()):
+            return f"the compliance of {a.body_names[body]} differs"
+    return ""
+
+
+def _on_link(m: Mechanism, frame: Frame | Compliance) -> Floats:
+    """(3, 4) a frame on a body, in the body's described frame, which is the same in every notation."""
+    if frame.body == BASE:
+        return np.column_stack([frame.R, frame.p])
+    link = m.frames[frame.body]
+    return np.column_stack([link.R.T @ frame.R, link.R.T @ (frame.p - link.p)])
 
 
 def _behaviour(a: Robot, b: Robot) -> str:

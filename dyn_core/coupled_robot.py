@@ -20,7 +20,6 @@ from .errors import InputError, SingularityError
 from .floating_robot import FloatingRobot
 from .mechanism import Floats, Mechanism
 from .robot import Method, Robot
-from .stiffness import Stiffness, cartesian_stiffness
 
 
 class CoupledRobot(Robot):
@@ -167,24 +166,20 @@ class CoupledRobot(Robot):
             return self._reduced(self.tree.integrate(self._expand(q), qd @ self.G.T, time))
         return q + float(time) * qd
 
-    # actuation and stiffness
+    # actuation
 
     @cached_property
     def actuation(self) -> Actuation:
         """Motors, amplifiers and DAC of the independent joints."""
         return Actuation(self.mechanism, self.joints)
 
-    def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
-        """Cartesian stiffness of a frame at q (n,) from the stiffnesses of the independent joints."""
-        if self._base:
-            raise InputError(f"{self.name} has a floating base: a stiffness can be had of robots with a fixed one only")
+    # inside
+
+    def _joint_positions(self, q: Any) -> Floats:
         _, (q,) = self.checked_state({"q": q})
         if q.ndim != 1:
             raise InputError(f"q has shape {q.shape}, expected ({self.nq},)")
-        point = self.forward_kinematics(q, frame)[:3, 3]
-        return cartesian_stiffness(self.jacobian(q, frame), self.mechanism.stiffness[self.joints], point, frame)
-
-    # inside
+        return self._expand(np.asarray(q))
 
     def _expand(self, q: Floats) -> Floats:
         return q @ self._Gq.T + self._o

@@ -37,6 +37,10 @@ class ClosureError(DynError):
     """A closed chain cannot be closed: says which loop, and how far it is from closing."""
 
 
+class WorkspaceError(DynError):
+    """A pose that a robot cannot have: says which leg does not reach it, or is beyond which limit."""
+
+
 class StructureError(DynError):
     """A formulation does not apply to a mechanism of this structure."""
 

@@ -22,7 +22,6 @@ from .loops.denoc import Denoc
 from .loops.motion import Motion, motion
 from .mechanism import PRISMATIC, Floats, Mechanism
 from .robot import Method, Robot
-from .stiffness import Stiffness, cartesian_stiffness
 from .tree.record import NOT_FINITE, OK, SINGULAR
 from .tree.rnea import rnea_batch
 
@@ -462,18 +461,15 @@ class LoopRobot(Robot):
         k = len(self.mechanism.frames)
         return self._over_rows(lambda q_a, _: self.tree.link_poses(self._full(q_a)), {"q": q}, None, (k, 4, 4))
 
-    # actuation, stiffness, simulation
+    # actuation, simulation
 
     @cached_property
     def actuation(self) -> Actuation:
         """Motors, amplifiers and DAC of the active joints."""
         return Actuation(self.mechanism, self.joints)
 
-    def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
-        """Cartesian stiffness of a frame at q (n,) from the stiffnesses of the active joints."""
-        (q_a,) = self._single({"q": q})
-        point = self.forward_kinematics(q_a, frame)[:3, 3]
-        return cartesian_stiffness(self.jacobian(q_a, frame), self.mechanism.stiffness[self.joints], point, frame)
+    def _joint_positions(self, q: Any) -> Floats:
+        return self.all_positions(q)
 
     def with_continuous_friction(self, q: Any, h: float) -> LoopRobot:
         """A copy whose Coulomb friction is continuous over the speed that it could reverse within h near q."""

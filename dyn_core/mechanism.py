@@ -137,6 +137,37 @@ class Beam:
 
 
 @dataclass(frozen=True)
+class Compliance:
+    """A link that gives way a little: its tip, which carries all that hangs on the link, against its joint."""
+
+    body: int
+    R: Floats
+    """(3, 3) axes of the tip in the body's frame."""
+    p: Floats
+    """(3,) the tip in the body's frame, m."""
+    C: Floats
+    """(6, 6) motion of the tip per wrench there, in its axes, linear first: m/N, m/(N m), rad/N, rad/(N m)."""
+
+
+@dataclass(frozen=True)
+class Spherical:
+    """A spherical parallel manipulator of three equal legs u, v, w about the centre O, the base frame's origin."""
+
+    alpha1: float
+    """Angle between u and v (the proximal links' arc), rad."""
+    alpha2: float
+    """Angle between v and w (the distal links' arc), rad."""
+    beta: float
+    """Angle of the platform's pyramid: between its axis and each w, rad."""
+    gamma: float
+    """Angle of the base's pyramid: between its axis and each u, rad."""
+    R: float
+    """Radius of the links' midlines, m."""
+    modes: tuple[int, int, int]
+    """Working mode of each leg: the sign of (u x v) . w."""
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """A tree of n bodies, each carried by one joint; parents come before their children."""
 
@@ -188,6 +219,10 @@ class Mechanism:
     """Which links bend; only a FlexibleMechanism heeds it, robots take all links as rigid."""
     mimic: Mimic | None = None
     """Which joints follow others; only a CoupledRobot heeds it, others take all joints as independent."""
+    compliances: tuple[Compliance, ...] = ()
+    """Which links give way, for the Cartesian stiffness; everything else takes links as rigid."""
+    spherical: Spherical | None = None
+    """The angles of a spherical parallel manipulator, whose tree and loops this mechanism is."""
 
     @property
     def n(self) -> int:

@@ -19,7 +19,8 @@ from .fastcall import FastCall, never
 from .jit import compiled_call
 from .mechanism import BASE, Floats, Mechanism
 from .spatial import skew
-from .stiffness import Stiffness, cartesian_stiffness
+from .stiffness import Deflection, Stiffness
+from .stiffness.virtual_joints import VirtualJoints
 from .tree import fast
 from .tree.aba import aba_batch, mixed_batch
 from .tree.base_parameters import BaseParameters, base_parameters
@@ -265,20 +266,35 @@ class Robot:
     # stiffness and description
 
     def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
-        """Cartesian stiffness of a frame at q (n,) from the joints' stiffnesses."""
+        """Cartesian stiffness of a frame at q (n,) from the stiffnesses of joints and the compliances of links."""
+        return self._virtual_joints.stiffness(self._joint_positions(q), frame)
+
+    @cached_property
+    def _virtual_joints(self) -> VirtualJoints:
+        if self.mechanism.base is not None:
+            raise InputError(f"{self.name} has a floating base: a stiffness can be had of robots with a fixed one only")
+        return VirtualJoints(self.mechanism)
+
+    def _joint_positions(self, q: Any) -> Floats:
+        """(n of the mechanism,) positions of all joints at q (n,)."""
         _, (q,) = self._arrays({"q": q})
         if q.ndim != 1:
             raise InputError(f"q has shape {q.shape}, expected ({self.n},)")
-        J = self.jacobian(q, frame)
-        point = self.forward_kinematics(q, frame)[:3, 3]
-        return cartesian_stiffness(J, self.mechanism.stiffness, point, frame)
+        return np.asarray(q)
 
     def deflection(self, q: Any, wrench: Any, frame: str = "tool") -> Floats:
-        """Translation (m) and rotation (rad), (6,), of a frame under a wrench (6,) in N, N m there, base axes."""
+        """Translation (m) and rotation (rad), (6,), of a frame under a wrench (6,) in N, N m there, base axes.
+
+        Where nothing holds the frame in some direction it is the smallest deflection; `deflected` says so.
+        """
+        return self.deflected(q, wrench, frame).motion
+
+    def deflected(self, q: Any, wrench: Any, frame: str = "tool") -> Deflection:
+        """As `deflection`, with the directions that nothing holds, and whether there is an equilibrium at all."""
         w = np.asarray(wrench, float)
         if w.shape != (6,) or not np.isfinite(w).all():
             raise InputError(f"the wrench must be six finite numbers (force, moment), found shape {w.shape}: {w}")
-        return self.stiffness(q, frame).deflection(w)
+        return self.stiffness(q, frame).deflected(w)
 
     def urdf(self) -> str:
         """The robot as URDF text."""
@@ -426,7 +442,11 @@ def robot_names() -> list[str]:
 
 
 def robot_of(mechanism: Mechanism) -> Robot:
-    """The kind of Robot that a mechanism asks for: with loops, with coupled joints, on a floating or a fixed base."""
+    """The kind of Robot for a mechanism: spherical, with loops, with coupled joints, on a floating or a fixed base."""
+    if mechanism.loops and mechanism.spherical is not None:
+        from .spherical_robot import SphericalRobot
+
+        return SphericalRobot(mechanism)
     if mechanism.loops:
         from .loop_robot import LoopRobot
 

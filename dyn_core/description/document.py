@@ -116,6 +116,13 @@ class Document:
             error.add_note(other)
         raise error
 
+    def kind(self) -> str:
+        """The text of the key `kind` at the top level, which says what keys there may be; empty where it is not."""
+        for key, value in self.node.value if isinstance(self.node, yaml.MappingNode) else ():
+            if isinstance(key, yaml.ScalarNode) and key.value == "kind" and isinstance(value, yaml.ScalarNode):
+                return str(value.value)
+        return ""
+
     def root(self, keys: Sequence[str]) -> Section:
         """The document's top level, which must be a group of these keys."""
         return Section(self, self.node, "", keys)

@@ -11,8 +11,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..mechanism import BASE, PRISMATIC, REVOLUTE, Beam, FloatingBase, Floats, Frame, Mechanism, Mimic, Motors, Springs
+from ..mechanism import (
+    BASE,
+    PRISMATIC,
+    REVOLUTE,
+    Beam,
+    Compliance,
+    FloatingBase,
+    Floats,
+    Frame,
+    Mechanism,
+    Mimic,
+    Motors,
+    Springs,
+)
 from .closed_chains import Cut, placed_loops, read_assembly, read_loops
+from .compliance import read_link
 from .document import Document, Section, describe
 from .notation import NOTATIONS, Placement, origin
 from .pose import inertia_about_origin
@@ -27,7 +41,7 @@ MOTION_KEYS = (
 )  # not for fixed joints  # fmt: skip
 ABOUT_COM = ("mass", "com", "inertia")
 KHALIL = ("M", "MS", "J")  # the same about the frame's origin
-LINK_KEYS = ("name", *ABOUT_COM, *KHALIL, "frame", "flexible")
+LINK_KEYS = ("name", *ABOUT_COM, *KHALIL, "frame", "flexible", "beam", "compliance")
 BASE_KEYS = ("type", "name", *ABOUT_COM, *KHALIL)
 MOTOR_KEYS = (
     "gear_ratio", "torque_constant", "resistance", "rotor_inertia", "viscous", "coulomb", "current_limit",
@@ -100,6 +114,7 @@ class _Joint:
     active: bool = True
     motor: _Motor | None = None
     beam: Beam | None = None
+    compliance: Compliance | None = None
     body: int = BASE
     notated: Floats = field(default_factory=lambda: np.eye(4))
     """The frame that the notation gives, in the frame of its body."""
@@ -113,6 +128,10 @@ class _Joint:
 def load_mechanism(path: Path) -> Mechanism:
     """Read a robot YAML; a DescriptionError names file, line, field, what was found and what is allowed."""
     document = Document(Path(path))
+    if document.kind() == "spherical":
+        from .spherical import read_spherical  # which reads joints and masses as this module does
+
+        return read_spherical(document)
     root = document.root(ROBOT_KEYS)
     name = root.name("name")
     description = root.text("description")
@@ -200,6 +219,10 @@ def _read_joint(section: Section, previous_link: str) -> _Joint:
     else:
         _read_motion(section, joint)
     joint.beam = _read_beam(link, kind)
+    joint.compliance = read_link(link)
+    if kind == "fixed" and joint.compliance is not None:
+        key = "beam" if "beam" in link else "compliance"
+        link.problem(key, "given for a link on a fixed joint", "the link that carries it, on a joint that moves")
     return joint
 
 
@@ -543,6 +566,7 @@ def _assemble(
         loops=placed_loops(cuts, described),
         beams=tuple(dataclasses.replace(joint.beam, body=joint.body) for joint in moving if joint.beam is not None),
         mimic=_mimic(moving),
+        compliances=tuple(_on_body(joint, joint.compliance) for joint in moving if joint.compliance is not None),
         springs=Springs(of_joints("spring"), of_joints("rest")) if any(joint.spring for joint in moving) else None,
     )
 
@@ -556,6 +580,12 @@ def standard_parameters(body: Inertial, T: Floats) -> tuple[float, Floats, Float
 
 def _frame(name: str, body: int, T: Floats) -> Frame:
     return Frame(name, body, T[:3, :3].copy(), T[:3, 3].copy())
+
+
+def _on_body(joint: _Joint, compliance: Compliance) -> Compliance:
+    """A compliance that is placed in the link's described frame, in the frame of its body."""
+    R, p = joint.described[:3, :3], joint.described[:3, 3]
+    return Compliance(joint.body, R @ compliance.R, R @ compliance.p + p, compliance.C)
 
 
 def _mimic(moving: list[_Joint]) -> Mimic | None:

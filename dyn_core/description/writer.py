@@ -58,6 +58,8 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
     _check(mechanism)
     notes: list[str] = []
     m, names = _renamed(mechanism, notes)
+    if m.spherical is not None:
+        notes.append("a spherical parallel manipulator, written by its joints and loops")
     place = WRITERS[notation]
     lines = [f"# {note}" for note in notes]
     lines.append(f"name: {m.name}")
@@ -90,6 +92,11 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
         for beam in m.beams:
             if beam.body == j:
                 link["flexible"] = _flow({"E": beam.E, "I": beam.I, "modes": beam.modes})
+        on = _inverse(_pose(m.frames[j]))
+        for each in m.compliances:
+            if each.body == j:
+                rows = f"[{', '.join(_list(row) for row in each.C)}]"
+                link["compliance"] = _flow(_origin(on @ pose(each.R, each.p)) | {"matrix": rows})
         lines += ["    link:", *(f"      {key}: {value}" for key, value in link.items())]
     joints = set(m.joint_names)
     for extra in m.frames[m.n : -1]:

@@ -1,0 +1,230 @@
+"""`kind: spherical` of the robot YAML: a spherical parallel manipulator, as a tree with two cut joints.
+
+Leg 1 carries the platform; legs 2 and 3 are cut where they meet it. All frames stand where their joints are, at the
+radius R from the centre O, the base frame's origin, with z along the joint's axis, away from O.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ..loops.spherical import THIRDS, axes, leg_angle, pack_legs, platform_axis
+from ..mechanism import Compliance, Floats, Mechanism, Spherical
+from ..stiffness import beam
+from .beams import MATERIAL_KEYS, read_material, read_section
+from .closed_chains import Cut, End
+from .compliance import read_matrix
+from .document import Document, Section
+from .notation import Placement, origin
+from .pose import pose, rotation_y, rotation_z
+from .robot_file import (
+    ABOUT_COM,
+    KHALIL,
+    NO_MASS,
+    STANDARD_GRAVITY,
+    Inertial,
+    _assemble,
+    _check_mass_matrix,
+    _Joint,
+    _read_inertial,
+    _read_motion,
+)
+
+SPHERICAL_KEYS = (
+    "name", "kind", "description", "sources", "gravity", "tool", "geometry", "working_mode", "home", "proximal",
+    "distal", "actuators", "platform",
+)  # fmt: skip
+LINK_KEYS = ("rigid", "compliance", "section", *MATERIAL_KEYS, "mass")
+ACTUATOR_KEYS = ("limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness", "motor")
+LEGS = ("leg1", "leg2", "leg3")
+POINTS = 400  # of an arc's mass
+
+
+@dataclasses.dataclass(frozen=True)
+class _Link:
+    """A link of the legs: its compliance at the tip, and its mass."""
+
+    C: Floats
+    inertial: Inertial
+    """In the frame of its first joint."""
+
+
+def read_spherical(document: Document) -> Mechanism:
+    """The mechanism of a file with `kind: spherical`."""
+    root = document.root(SPHERICAL_KEYS)
+    name, description = root.name("name"), root.text("description")
+    root.texts("sources")
+    gravity = root.vector("gravity", 3, unit="m/s^2", default=STANDARD_GRAVITY)
+    angles = _read_geometry(root)
+    home = _read_home(root)
+    R = angles.R
+    links = [_read_link(root, "proximal", R, angles.alpha1), _read_link(root, "distal", R, angles.alpha2)]
+    motion = _read_actuators(root)
+    platform_section = root.section("platform", ("name", *ABOUT_COM, *KHALIL))
+    platform = _read_inertial(platform_section)
+    tool = origin(root.section("tool", ("xyz", "rpy")))
+    document.finish()
+
+    joints, cuts = _joints(root, angles, links, motion, platform, platform_section.name("name", "platform"))
+    start = _home_positions(root, angles, home)
+    document.finish()
+    mechanism = _assemble(name, description, gravity, None, joints, joints, joints[2].link, tool, cuts)
+    compliances = [
+        Compliance(joints.index(joint), *_tip(R, (angles.alpha1, angles.alpha2)[k]), links[k].C)
+        for joint, k in ((joint, 0 if joint.active else 1) for joint in joints if joint is not joints[2])
+        if links[k].C.any()
+    ]
+    mechanism = dataclasses.replace(mechanism, assembly=start, compliances=tuple(compliances), spherical=angles)
+    _check_mass_matrix(mechanism, joints)
+    document.finish()
+    return mechanism
+
+
+def _read_geometry(root: Section) -> Spherical:
+    geometry = root.section("geometry", ("alpha1", "alpha2", "beta", "gamma", "R"))
+    if "geometry" not in root:
+        root.problem("geometry", "missing", "alpha1, alpha2, beta, gamma, R")
+    found = {key: geometry.angle(key) for key in ("alpha1", "alpha2", "beta", "gamma")}
+    for key, value in found.items():
+        least = -1e-12 if key == "gamma" else 1e-6
+        if key in geometry and not least < value < math.pi - 1e-6:
+            geometry.problem(key, f"found {math.degrees(value):g} deg", "an angle above 0 and below 180 deg")
+    R = geometry.number("R", unit="m", above=0.0)
+    modes = root.vector("working_mode", 3, default=(-1.0, -1.0, -1.0))
+    if not all(abs(mode) == 1.0 for mode in modes):
+        root.problem("working_mode", f"found {modes.tolist()}", "1 or -1 for each leg: the sign of (u x v) . w")
+    return Spherical(**found, R=R, modes=tuple(int(np.sign(mode)) for mode in modes))  # type: ignore[arg-type]
+
+
+def _read_home(root: Section) -> Floats:
+    home = root.section("home", ("azimuth", "tilt", "torsion"))
+    azimuth, tilt, torsion = (home.angle(key, default=0.0) for key in ("azimuth", "tilt", "torsion"))
+    return rotation_z(azimuth) @ rotation_y(tilt) @ rotation_z(torsion - azimuth)
+
+
+def _read_link(root: Section, key: str, R: float, arc: float) -> _Link:
+    """A link of all three legs: an arc with a section, of a compliance of its own, or rigid."""
+    link = root.section(key, LINK_KEYS)
+    stiff = link.boolean("rigid", key not in root)
+    mass = link.number("mass", unit="kg", least=0.0, default=math.nan) if "mass" in link else math.nan
+    C, section = beam.rigid(), None
+    if "section" in link or not (stiff or "compliance" in link):
+        section = read_section(link)
+    if "compliance" in link:
+        C = read_matrix(link, "compliance")
+        if stiff:
+            link.problem("compliance", "given for a rigid link", "rigid: false, or no compliance")
+    elif not stiff:
+        material = read_material(link)
+        if section is not None and material is not None and R > 0.0 and 0.0 < arc < math.pi:
+            C = beam.curved_beam(R, arc, section, material)
+    if math.isnan(mass):
+        density = link.number("density", unit="kg/m^3", least=0.0, default=0.0)
+        mass = density * section.A * R * arc if section is not None else 0.0
+    return _Link(C, _arc(mass, R, arc))
+
+
+def _arc(mass: float, R: float, arc: float) -> Inertial:
+    """A thin uniform arc, in the frame at its start: z from O, x along the arc."""
+    if not mass > 0.0:
+        return NO_MASS
+    phi = arc * (np.arange(POINTS) + 0.5) / POINTS
+    at = R * np.stack([np.sin(phi), np.zeros(POINTS), np.cos(phi) - 1.0], axis=1)
+    com = at.mean(axis=0)
+    from_com = at - com
+    second = from_com.T @ from_com / POINTS
+    return Inertial(mass, com, mass * (np.trace(second) * np.eye(3) - second))
+
+
+def _read_actuators(root: Section) -> _Joint:
+    """What moves the first joint of every leg."""
+    section = root.section("actuators", ACTUATOR_KEYS)
+    joint = _Joint(section, section, "leg", "revolute", "leg", "base", Placement(pose(), pose()), NO_MASS, pose())
+    _read_motion(section, joint)
+    return joint
+
+
+def _tip(R: float, arc: float) -> tuple[Floats, Floats]:
+    """Axes r, t, n of a link's tip and its place, in the frame of its first joint."""
+    s, c = math.sin(arc), math.cos(arc)
+    t, n = np.array([s, 0.0, c]), np.array([0.0, 1.0, 0.0])
+    return np.stack([np.cross(t, n), t, n], axis=1), R * (t - np.array([0.0, 0.0, 1.0]))
+
+
+def _onward(R: float, arc: float) -> Floats:
+    """The frame at the end of a link, in that at its start: turned about y through O."""
+    turn = pose(rotation_y(arc))
+    out = pose(p=np.array([0.0, 0.0, R]))
+    back = pose(p=np.array([0.0, 0.0, -R]))
+    return back @ turn @ out
+
+
+def _platform_frames(angles: Spherical) -> list[Floats]:
+    """(4, 4) each: the frame of leg i's last joint in the platform's, whose origin is O."""
+    frames = []
+    for i in range(3):
+        w = platform_axis(angles.beta, i * THIRDS)
+        y = np.array([math.cos(i * THIRDS), math.sin(i * THIRDS), 0.0])
+        frames.append(pose(np.stack([np.cross(y, w), y, w], axis=1), angles.R * w))
+    return frames
+
+
+def _joints(
+    root: Section, angles: Spherical, links: list[_Link], motion: _Joint, platform: Inertial, platform_name: str
+) -> tuple[list[_Joint], list[Cut]]:
+    """The joints of the tree, parents first, and the cut ones."""
+    R, joints, cuts = angles.R, [], []
+    ends = _platform_frames(angles)
+    passive = _Joint(root, root, "", "revolute", "", "", Placement(pose(), pose()), NO_MASS, pose(), active=False)
+    for i, leg in enumerate(LEGS):
+        u, d, e = axes(angles.gamma, i * THIRDS)
+        start = pose(np.stack([d, e, u], axis=1), R * u)
+        joints.append(
+            dataclasses.replace(
+                motion, name=f"{leg}_joint1", link=f"{leg}_proximal", placement=Placement(start, pose()),
+                inertial=links[0].inertial,
+            )
+        )  # fmt: skip
+        joints.append(
+            dataclasses.replace(
+                passive, name=f"{leg}_joint2", link=f"{leg}_distal", parent=f"{leg}_proximal",
+                placement=Placement(_onward(R, angles.alpha1), pose()), inertial=links[1].inertial,
+            )
+        )  # fmt: skip
+        end = _onward(R, angles.alpha2)
+        if i == 0:
+            tail = np.linalg.inv(ends[0])
+            joints.append(
+                dataclasses.replace(
+                    passive, name=f"{leg}_joint3", link=platform_name, parent=f"{leg}_distal",
+                    placement=Placement(end, tail), inertial=platform,
+                )
+            )  # fmt: skip
+        else:
+            first, second = End(root, f"{leg}_distal", end), End(root, platform_name, ends[i])
+            cuts.append(Cut(root, f"{leg}_joint3", "revolute", first, second))
+    return joints, cuts
+
+
+def _home_positions(root: Section, angles: Spherical, Q: Floats) -> Floats:
+    """(7,) positions of all joints at the home orientation Q."""
+    legs = pack_legs(angles, np.ones(3), np.zeros((6, 6)), np.zeros((6, 6)))
+    positions = []
+    for i, leg in enumerate(legs):
+        frame = _platform_frames(angles)[i][:3, :3]
+        w = Q @ frame[:, 2]
+        theta, _, reached = leg_angle(leg, tuple(w))
+        if not reached:
+            root.problem("home", f"leg {i + 1} does not reach the home orientation", "an orientation in the workspace")
+        first = np.stack(axes(angles.gamma, i * THIRDS), axis=1)[:, [1, 2, 0]] @ rotation_z(theta)
+        second = first @ rotation_y(angles.alpha1)
+        psi = math.atan2(second[:, 1] @ w, second[:, 0] @ w)
+        positions += [theta, psi]
+        if i == 0:
+            third = second @ rotation_z(psi) @ rotation_y(angles.alpha2)
+            x = Q @ frame[:, 0]
+            positions.append(math.atan2(third[:, 1] @ x, third[:, 0] @ x))
+    return np.array(positions)

@@ -1,0 +1,313 @@
+"""The virtual-joint method: links and actuators that give way become springs in joints that are not there.
+
+A leg is a chain of springs and passive joints; what holds at its end is (10)-(15) of Wu, Bai and Kepler, and legs side
+by side add up to the robot (16). Of a whole mechanism, `VirtualJoints` makes one with six more joints at the tip of
+every link that gives way, three that slide and three that turn, held by the link's compliance; its Jacobians are those
+of any tree, so chains may branch and close in any way, over-constrained or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..errors import InputError
+from ..jit import compiled_call
+from ..loops.constraints import TYPE, constraint_terms, pack_rows
+from ..mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Frame, Mechanism
+from ..tree.kinematics import frame_jacobian, frame_pose
+from ..tree.record import pack
+from .beam import tip_jacobian
+from .cartesian import Stiffness, Structure, frame_stiffness
+
+NO_ENERGY = 1e-12  # of the largest eigenvalue of a compliance, below which a direction is rigid
+
+
+def _empty() -> Floats:
+    return np.zeros((6, 0))
+
+
+@dataclass
+class Leg:
+    """A chain from the base to a point, whose motion is J_theta theta + J_q q (10); add its parts in any order.
+
+    Screws and places are in base axes, motions are those of `point`, linear first.
+    """
+
+    point: Floats
+    """(3,) where the leg ends, m."""
+    J_theta: Floats = field(default_factory=_empty)
+    """(6, s) per spring coordinate (11a)."""
+    C_theta: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """(s, s) compliance of the springs, the inverse of (14)."""
+    J_q: Floats = field(default_factory=_empty)
+    """(6, p) per passive joint (11b)."""
+
+    def turning_spring(self, axis: Floats, place: Floats, stiffness: float) -> Leg:
+        """A spring (N m/rad; inf: rigid) about an axis through a place, such as an actuator."""
+        return self._spring(self._turn(axis, place), np.array([[_inverse(stiffness)]]))
+
+    def sliding_spring(self, axis: Floats, stiffness: float) -> Leg:
+        """A spring (N/m; inf: rigid) along an axis."""
+        return self._spring(_slide(axis), np.array([[_inverse(stiffness)]]))
+
+    def link(self, C: Floats, R: Floats, tip: Floats) -> Leg:
+        """A link of compliance C (6, 6) at its tip, in the tip's axes R (3, 3); see `beam`."""
+        X = tip_jacobian(np.asarray(R, float), self.point - np.asarray(tip, float))
+        return self._spring(X, np.asarray(C, float))
+
+    def turning_joint(self, axis: Floats, place: Floats) -> Leg:
+        """A passive joint that turns about an axis through a place."""
+        self.J_q = np.hstack([self.J_q, self._turn(axis, place)])
+        return self
+
+    def sliding_joint(self, axis: Floats) -> Leg:
+        """A passive joint that slides along an axis."""
+        self.J_q = np.hstack([self.J_q, _slide(axis)])
+        return self
+
+    def ball_joint(self, place: Floats) -> Leg:
+        """A passive joint that turns about all axes through a place."""
+        for axis in np.eye(3):
+            self.turning_joint(axis, place)
+        return self
+
+    def _spring(self, J: Floats, C: Floats) -> Leg:
+        self.J_theta = np.hstack([self.J_theta, J])
+        self.C_theta = _blocks([self.C_theta, C])
+        return self
+
+    def _turn(self, axis: Floats, place: Floats) -> Floats:
+        a = _unit(axis)
+        return np.concatenate([np.cross(a, self.point - np.asarray(place, float)), a])[:, None]
+
+
+def leg_stiffness(leg: Leg) -> Stiffness:
+    """K_i (6, 6) of one leg at its end: the first block of (15), also where (13) is singular."""
+    return parallel_stiffness([leg])
+
+
+def parallel_stiffness(legs: Sequence[Leg], frame: str = "platform") -> Stiffness:
+    """K (6, 6) of a platform on legs that end at the same point (16).
+
+    Where a leg is rigid in some direction its own K_i is infinite; the legs are then still put together, since what is
+    solved is that all ends move alike.
+    """
+    if not legs:
+        raise InputError("a platform needs at least one leg")
+    point = np.asarray(legs[0].point, float)
+    if any(np.abs(np.asarray(leg.point) - point).max() > 1e-12 for leg in legs):
+        raise InputError("legs that carry one platform end at the same point")
+    Y = [leg.J_theta @ _root(leg.C_theta) for leg in legs]
+    Q = [leg.J_q for leg in legs]
+    length = max(float(np.abs(np.hstack([leg.J_theta, leg.J_q])[:3]).max(initial=0.0)) for leg in legs) or 1.0
+
+    def first(parts: Sequence[Floats]) -> Floats:
+        return np.hstack([parts[0], *(np.zeros_like(part) for part in parts[1:])])
+
+    def closed(parts: Sequence[Floats]) -> Floats:
+        rows = [
+            np.hstack([parts[0], *(-part if k == i else np.zeros_like(part) for k, part in enumerate(parts[1:]))])
+            for i in range(len(parts) - 1)
+        ]
+        A = np.vstack(rows) if rows else np.zeros((0, sum(part.shape[1] for part in parts)))
+        A.reshape(-1, 6, A.shape[1])[:, :3] /= length
+        return A
+
+    return frame_stiffness(Structure(first(Y), first(Q), closed(Y), closed(Q), length), point, frame)
+
+
+def _slide(axis: Floats) -> Floats:
+    return np.concatenate([_unit(axis), np.zeros(3)])[:, None]
+
+
+def _unit(axis: Floats) -> Floats:
+    a = np.asarray(axis, float)
+    size = float(np.linalg.norm(a))
+    if a.shape != (3,) or not np.isfinite(size) or size == 0.0:
+        raise InputError(f"an axis is three finite numbers that are not all zero, found {axis}")
+    return a / size
+
+
+def _inverse(stiffness: float) -> float:
+    if not stiffness > 0.0:
+        raise InputError(f"a stiffness must be above zero, found {stiffness}")
+    return 1.0 / stiffness
+
+
+def _blocks(parts: Sequence[Floats]) -> Floats:
+    """The square matrices along the diagonal of one."""
+    ends = np.cumsum([0, *(len(part) for part in parts)])
+    out = np.zeros((ends[-1], ends[-1]))
+    for part, begin, end in zip(parts, ends[:-1], ends[1:], strict=True):
+        out[begin:end, begin:end] = part
+    return out
+
+
+def _root(C: Floats) -> Floats:
+    """L (s, r) with C = L L^T, without the directions that are rigid."""
+    if C.size == 0:
+        return np.zeros((len(C), 0))
+    scale = np.sqrt(np.diag(C))
+    scale[scale == 0.0] = 1.0
+    values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
+    kept = values > NO_ENERGY * values[-1]
+    return scale[:, None] * vectors[:, kept] * np.sqrt(values[kept])
+
+
+class VirtualJoints:
+    """A mechanism with springs in place of what gives way: its joints' stiffnesses and its links' compliances.
+
+    A joint with a stiffness is a spring; one without is rigid if it is active, and free if it is passive. A joint that
+    follows another moves with it.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.name = mechanism.name
+        self.n = mechanism.n
+        extended, self.of_joint, blocks = _extended(mechanism)
+        self.mechanism = extended
+        """With six joints more per link that gives way."""
+        self._record = pack(extended)
+        self._rows, _ = pack_rows(extended)
+        leads = np.ones(mechanism.n, bool)
+        self._G = np.eye(extended.n)
+        if (mimic := mechanism.mimic) is not None:
+            leads = mimic.leader == np.arange(mechanism.n)
+            own, led = self.of_joint, self.of_joint[mimic.leader]
+            self._G[own, own] = 0.0
+            self._G[own, led] = mimic.multiplier
+        stiffness, yields = mechanism.stiffness, np.isfinite(mechanism.stiffness) & leads
+        springs = [int(self.of_joint[j]) for j in np.flatnonzero(yields)]
+        C = [np.diag(1.0 / stiffness[yields])]
+        for block, compliance in zip(blocks, mechanism.compliances, strict=True):
+            springs += block
+            C.append(compliance.C)
+        self.springs = np.array(springs, int)
+        """(s,) which joints are springs."""
+        self.passive = self.of_joint[leads & ~yields & ~mechanism.active]
+        """(p,) which are free."""
+        self._L = _root(_blocks(C))
+        arms = [extended.p, *(np.array([loop.first.p, loop.second.p]) for loop in extended.loops)]
+        self._size = float(np.linalg.norm(np.concatenate(arms), axis=1).max()) or 1.0
+        self._spring = "spring" if blocks else "joint"
+
+    def at(self, q: Floats) -> Floats:
+        """Positions of all joints, virtual ones too, where the mechanism's own are at q (n,) and nothing is loaded."""
+        x = np.zeros(self.mechanism.n)
+        x[self.of_joint] = q
+        return x
+
+    def stiffness(self, q: Floats, frame: str) -> Stiffness:
+        """Of a frame at closed positions q (n,) of all joints, unloaded."""
+        x = self.at(q)
+        point = self.pose(x, frame)[:3, 3]
+        return frame_stiffness(self._structure(x, frame), point, frame, self._spring)
+
+    def pose(self, x: Floats, frame: str) -> Floats:
+        """(4, 4) of a frame at positions x of all joints, virtual ones too."""
+        pose = np.empty((4, 4))
+        compiled_call(frame_pose, self._record, x, *self._frame(frame), pose)
+        return pose
+
+    def jacobian(self, x: Floats, frame: str) -> Floats:
+        """(6, all joints)."""
+        E = np.empty((6, len(x)))
+        compiled_call(frame_jacobian, self._record, x, *self._frame(frame), E)
+        return E @ self._G
+
+    def closure(self, x: Floats) -> tuple[Floats, Floats]:
+        """Opening (m,) of the loops, and its rates (m, all joints)."""
+        m = len(self._rows)
+        phi, A, bias = np.empty(m), np.empty((m, len(x))), np.empty(m)
+        if m:
+            compiled_call(constraint_terms, self._record, self._rows, x, np.zeros_like(x), phi, A, bias)
+        return phi, A
+
+    def _frame(self, name: str) -> tuple[int, Floats]:
+        if name == "base":
+            return BASE + 1, np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+        frame = self.mechanism.frame(name)
+        return frame.body + 1, np.concatenate([frame.R.ravel(), frame.p])
+
+    def _structure(self, x: Floats, frame: str) -> Structure:
+        E, (_, A) = self.jacobian(x, frame), self.closure(x)
+        length = max(self._size, float(np.abs(E[:3]).max(initial=0.0)))
+        A[self._rows[:, TYPE] == 0.0] /= length
+        s, p = self.springs, self.passive
+        return Structure(E[:, s] @ self._L, E[:, p], A[:, s] @ self._L, A[:, p], length)
+
+
+def _extended(m: Mechanism) -> tuple[Mechanism, Floats, list[list[int]]]:
+    """The mechanism with virtual joints, the index of each of its own joints, and of each link's six virtual ones."""
+    tips: dict[int, int] = {}
+    for k, each in enumerate(m.compliances):
+        if each.body in tips:
+            raise InputError(f"{m.name}: link '{m.body_names[each.body]}' has two compliances")
+        tips[each.body] = k
+    order = np.array([j + 6 * sum(1 for body in tips if body < j) for j in range(m.n)], int)
+    total = m.n + 6 * len(tips)
+    carrier = {BASE: BASE} | {j: int(order[j]) + (6 if j in tips else 0) for j in range(m.n)}
+    shift = {j: (m.compliances[k].R, m.compliances[k].p) for j, k in tips.items()}
+    blocks: list[list[int]] = [[] for _ in m.compliances]
+    parent, kind = np.empty(total, np.int64), np.full(total, REVOLUTE, np.int64)
+    R, p = np.tile(np.eye(3), (total, 1, 1)), np.zeros((total, 3))
+    names, bodies = [""] * total, [""] * total
+
+    def on(body: int, R0: Floats, p0: Floats) -> tuple[Floats, Floats]:
+        """A pose in the frame of a body, in that of the virtual body at its tip."""
+        if body not in shift:
+            return R0, p0
+        Rt, pt = shift[body]
+        return Rt.T @ R0, Rt.T @ (p0 - pt)
+
+    for j in range(m.n):
+        i = int(order[j])
+        parent[i], kind[i] = carrier[int(m.parent[j])], m.joint_type[j]
+        R[i], p[i] = on(int(m.parent[j]), m.R[j], m.p[j])
+        names[i], bodies[i] = m.joint_names[j], m.body_names[j]
+        if j not in tips:
+            continue
+        before = np.eye(3)
+        for c in range(6):
+            v = i + 1 + c
+            turned = np.roll(np.eye(3), -(c % 3) - 1, axis=1)  # z along axis c of the tip
+            parent[v], kind[v] = v - 1, PRISMATIC if c < 3 else REVOLUTE
+            R[v] = (shift[j][0] if c == 0 else before.T) @ turned
+            p[v] = shift[j][1] if c == 0 else 0.0
+            before = turned
+            names[v], bodies[v] = f"{m.body_names[j]}_{'xyzrpq'[c]}", f"{m.body_names[j]}_tip_{c}"
+            blocks[tips[j]].append(v)
+
+    def placed(frame: Frame) -> Frame:
+        Rf, pf = on(frame.body, frame.R, frame.p)
+        return replace(frame, body=carrier[frame.body], R=Rf, p=pf)
+
+    zero, infinite = np.zeros(total), np.full(total, np.inf)
+    extended = Mechanism(
+        name=m.name,
+        description="",
+        joint_names=tuple(names),
+        body_names=tuple(bodies),
+        parent=parent,
+        joint_type=kind,
+        R=R,
+        p=p,
+        M=zero,
+        MS=np.zeros((total, 3)),
+        J=np.zeros((total, 3, 3)),
+        Ia=zero,
+        Fv=zero,
+        Fs=zero,
+        stiffness=infinite,
+        position_limits=np.tile([-np.inf, np.inf], (total, 1)),
+        velocity_limits=infinite,
+        effort_limits=infinite,
+        active=np.zeros(total, bool),
+        gravity=np.zeros(3),
+        frames=tuple(placed(frame) for frame in m.frames),
+        loops=tuple(replace(loop, first=placed(loop.first), second=placed(loop.second)) for loop in m.loops),
+    )
+    return extended, order, blocks
