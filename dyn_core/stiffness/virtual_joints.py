@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..jit import compiled_call
 from ..loops.constraints import TYPE, constraint_terms, pack_rows
 from ..mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Frame, Mechanism
-from ..tree.kinematics import frame_jacobian, frame_pose
+from ..tree.kinematics import frame_jacobian_batch, frame_pose_batch
 from ..tree.record import pack
 from .beam import tip_jacobian
 from .cartesian import Stiffness, Structure, frame_stiffness
@@ -209,13 +209,13 @@ class VirtualJoints:
     def pose(self, x: Floats, frame: str) -> Floats:
         """(4, 4) of a frame at positions x of all joints, virtual ones too."""
         pose = np.empty((4, 4))
-        compiled_call(frame_pose, self._record, x, *self._frame(frame), pose)
+        compiled_call(frame_pose_batch, self._record, x[None], *self._frame(frame), pose[None])
         return pose
 
     def jacobian(self, x: Floats, frame: str) -> Floats:
         """(6, all joints)."""
         E = np.empty((6, len(x)))
-        compiled_call(frame_jacobian, self._record, x, *self._frame(frame), E)
+        compiled_call(frame_jacobian_batch, self._record, x[None], *self._frame(frame), E[None])
         return E @ self._G
 
     def closure(self, x: Floats) -> tuple[Floats, Floats]:
