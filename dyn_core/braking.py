@@ -154,7 +154,13 @@ class Stop(NamedTuple):
 
 
 def simulate_stop(
-    robot: Robot, path: Path, s: float, brake: Brake | None = None, seconds: float = 1.0, h: float = 1e-3, u: float = 1.0
+    robot: Robot,
+    path: Path,
+    s: float,
+    brake: Brake | None = None,
+    seconds: float = 1.0,
+    h: float = 1e-3,
+    u: float = 1.0,
 ) -> Stop:
     """Stop a robot that is on a path at the time s: by braking along it, or with 0 V if there is no brake.
 
@@ -168,7 +174,7 @@ def simulate_stop(
     for k in range(round(seconds / h) + 1):
         q, qd = stepper.q.copy(), stepper.qd.copy()
         wanted: Any = nothing
-        volts = np.zeros(robot.n)
+        volts: Floats = np.zeros(robot.n)
         if brake is not None:
             desired, command = brake.command(path, s, pace, q, qd)
             wanted, volts = desired[0], robot.dac_volts(command.code)

@@ -17,7 +17,14 @@ from .robot import Robot
 KINDS = ("soft_limit", "hard_limit", "velocity", "torque", "voltage", "tracking_error")
 SOFT, HARD, VELOCITY, TORQUE, VOLTAGE, ERROR = range(len(KINDS))
 
-NAMES = ("soft position limit", "hard position limit", "velocity limit", "torque limit", "voltage limit", "tracking error")
+NAMES = (
+    "soft position limit",
+    "hard position limit",
+    "velocity limit",
+    "torque limit",
+    "voltage limit",
+    "tracking error",
+)
 TOLERANCE = 1e-3
 """A measured position counts as beyond a soft limit from here on (rad or m): an arm may stand at the limit itself."""
 

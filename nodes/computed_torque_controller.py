@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from dyn_robot.msg import MotorCommand
+from dyn_robot.msg import ControllerStatus, MotorCommand
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from dyn_core.braking import Brake
 from dyn_core.control import ComputedTorque
 from dyn_core.errors import DynError
+from dyn_core.limits import KINDS, Limits, Margins
 from dyn_core.loop_robot import LoopRobot
 from nodes import parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
+from nodes.emergency_stop import EmergencyStop
+from nodes.follower import Follower
 from nodes.loop import (
+    LATCHED,
     NANOSECONDS,
     STREAM,
     CycleStatistics,
@@ -33,9 +38,11 @@ from nodes.loop import (
     view,
 )
 from nodes.messages import DropCounter, Dropped, JointOrder, TrajectoryPoints, code_limits, joint_state
-from nodes.plan import Hold, Motion, Plan, State, joined
+from nodes.plan import Motion, Plan, check_motion, check_torques, joined
 from nodes.process import run
-from nodes.robots import load_fixed_robot, passive_joints, position_limits
+from nodes.robots import load_fixed_robot, passive_joints
+from nodes.safety import Safety
+from nodes.watchdogs import DeadlineWatch, LimitWatch, PeerWatch, SilenceWatch
 
 LEADS = (0.02, 0.2, 1.0)
 """A new trajectory begins this far ahead (s), so that it is ready in time; the next one is tried if it was not."""
@@ -44,10 +51,12 @@ PAST = 1.0
 FUTURE = 3600.0
 """A trajectory must begin within this time (s): a stamp of another clock is not waited for."""
 
-JUMP = 0.5
-"""A step of the joint states' stamps above this (s) is a fault: the desired state would jump with it."""
-SLICES = 5
-"""The wait for a joint state is cut into so many slices, so that a stall of this process counts as one of them."""
+PEER_PERIOD = 0.1
+"""Seconds between two looks for who takes the motor commands."""
+STATUS_PERIOD = 0.05
+"""Seconds between two looks whether ~/status has changed."""
+BRAKING = 0.8
+"""Part of stop_timeout in which a braking must end."""
 
 CLOSURES = 100
 """Points of a trajectory at which closed chains are tried before it begins."""
@@ -72,26 +81,31 @@ class ComputedTorqueController(LifecycleNode):
         self._label = "unconfigured"
         self._robot_name = ""
         self._loop: LoopThread | None = None
-        self._planning = threading.Lock()
         self._entities: list[Callable[[], Any]] = []
-        self._fault = ""
-        self._forget_states()
-        self._missed = 0
-        self._saturated = 0
-        self._accepted = 0
-        self._passed_over = 0
+        self._follower: Follower | None = None
+        self._deadlines = DeadlineWatch(1.0, 0)
+        self._saturated = self._accepted = self._passed_over = 0
+        self._stamp = 0
+        self._told: tuple[Any, ...] = ()
+        self._status_publisher = self.create_publisher(ControllerStatus, "~/status", LATCHED)
+        self.safety = Safety()
+        self._emergency_stop = EmergencyStop(self, self.safety, self._on_emergency_stop)
+        self._emergency_stop.watch(self.get_parameter("emergency_stop_timeout").value)
         self._refuse_impossible_transitions()
         self.create_service(Trigger, "~/clear_fault", self._on_clear_fault)
+        self.create_service(Trigger, "~/cancel", self._on_cancel)
         self._diagnostics = Diagnostics(self, self._report, self._drops)
+        self.create_timer(STATUS_PERIOD, self._publish_status)
 
     @property
     def failure(self) -> Exception | None:
-        """Why the loop ended by itself, if it did."""
-        return None if self._loop is None else self._loop.failure
+        """Why the loop, or the thread of the emergency stop, ended by itself, if one did."""
+        return (None if self._loop is None else self._loop.failure) or self._emergency_stop.failure
 
     def close(self) -> None:
         """Stop the loop and send 0 V."""
         self._stop_loop()
+        self._emergency_stop.close()
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robot, and compile and call once everything that the loop will call."""
@@ -100,22 +114,28 @@ class ComputedTorqueController(LifecycleNode):
             self._robot = load_fixed_robot(given["robot"], given["formulation"])
             self._planned_robot = load_fixed_robot(given["robot"])
             code_limits(self._robot)
-            self._law = ComputedTorque(
-                self._robot, given["bandwidth"], mode=given["mode"], friction=given["friction"]
+            self._limits = Limits(
+                self._robot,
+                Margins(
+                    given["soft_limit_margin"],
+                    given["hard_limit_margin"],
+                    given["velocity_margin"],
+                    given["tracking_error_limit"],
+                    given["tracking_error_limit_linear"],
+                ),
             )
-            neutral, zeros = self._robot.neutral(), np.zeros(self._robot.n)
-            motion = _warm_plan(neutral)
-            self._law.command(motion.sample(0), neutral, zeros)
-            if isinstance(self._planned_robot, LoopRobot):
-                _check_closes(self._planned_robot, motion.motion)
+            self._follower = self._new_follower(given)
+            self._warm_up(self._robot.neutral())
         except DynError as error:
             self.get_logger().error(f"cannot configure: {error}")
             return FAILURE
         self._given = given
+        self.safety.hold = given["after_stop"] == "hold"
+        self.safety.brake = given["emergency_stop_reaction"] == "brake"
+        self._emergency_stop.watch(given["emergency_stop_timeout"])
         self._robot_name = self._robot.name
         self._joints = JointOrder(self._robot.joint_names, passive_joints(self._robot))
-        self._period = 1.0 / given["rate"]
-        self._slice = given["state_timeout"] / SLICES
+        self._deadlines = DeadlineWatch(1.0 / given["rate"], given["max_missed_deadlines"])
         self._make_messages()
         self._command_publisher = self.create_publisher(MotorCommand, "motor_commands", STREAM)
         self._state_publisher = self.create_publisher(JointTrajectory, "~/state", 10)
@@ -134,8 +154,14 @@ class ComputedTorqueController(LifecycleNode):
         return SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to hold the position of the next joint state."""
-        self._fault = ""
+        """Begin to hold the position of the next joint state; refused while an emergency stop is pressed."""
+        try:
+            self.safety.activate()
+        except DynError as error:
+            self.get_logger().error(f"cannot activate: {error}")
+            return FAILURE
+        self._peers = PeerWatch(self._given["peer_timeout"])
+        self._next_look = 0.0
         self._forget_states()
         take_newest(self._state_subscription)
         quiet_interpreter()
@@ -149,6 +175,7 @@ class ComputedTorqueController(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop the loop and send 0 V."""
         self._stop_loop()
+        self.safety.deactivate()
         self._label = "inactive"
         self.get_logger().info("inactive, 0 V sent")
         return SUCCESS
@@ -162,6 +189,7 @@ class ComputedTorqueController(LifecycleNode):
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Send 0 V if active, and give everything back."""
         self._stop_loop()
+        self.safety.deactivate()
         self._release()
         self._label = "finalized"
         return SUCCESS
@@ -169,6 +197,7 @@ class ComputedTorqueController(LifecycleNode):
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """After a transition that failed midway: 0 V, and back to unconfigured."""
         self._stop_loop()
+        self.safety.deactivate()
         self._release()
         self._label = "unconfigured"
         return SUCCESS
@@ -203,35 +232,66 @@ class ComputedTorqueController(LifecycleNode):
         loop.stop()
         self._send_zero()
 
+    def _new_follower(self, given: dict[str, Any]) -> Follower:
+        robot, bandwidth, friction = self._robot, given["bandwidth"], given["friction"]
+        law = ComputedTorque(robot, bandwidth, mode=given["mode"], friction=friction)
+        braking = ComputedTorque(robot, bandwidth, friction=friction)
+        longest = max(given["brake_time"], BRAKING * given["stop_timeout"])
+        reactions = {kind: given[f"{kind}_reaction"] for kind in KINDS}
+        return Follower(
+            law,
+            Brake(braking, self._limits, given["brake_time"], longest),
+            LimitWatch(self._limits, reactions, given["saturation_time"]),
+            self.safety,
+            given["slow_pace"],
+            given["slow_time"],
+            given["stop_timeout"],
+        )
+
+    def _warm_up(self, q: np.ndarray) -> None:
+        """Call once what the loop and a trajectory will call, so that no import or compilation is left for them."""
+        assert self._follower is not None
+        motion, points = _short_motion(q)
+        self._follower.warm_up(Plan(0, motion), q)
+        with contextlib.suppress(Dropped):
+            check_motion(motion, points, self._limits)
+        with contextlib.suppress(Dropped):
+            check_torques(motion, points, self._planned_robot, self._limits)
+        if isinstance(self._planned_robot, LoopRobot):
+            _check_closes(self._planned_robot, motion)
+
     def _forget_states(self) -> None:
         self._stamp = 0
-        self._silence = 0.0
-        self._counted = time.monotonic()
-        self._plan: Plan | None = None
-        self._next: Plan | None = None
+        self._silence = SilenceWatch(self._given["state_timeout"], time.monotonic())
+        assert self._follower is not None
+        self._follower.forget()
 
     def _cycle(self) -> None:
-        self._waiter.wait(self._slice)
+        self._waiter.wait(self._silence.slice)
         message, older = take_newest(self._state_subscription)
         self._passed_over += older
-        if message is None or not self._accept_state(message):
-            self._count_silence()
+        now = time.monotonic()
+        if message is None or not self._accept_state(message, now):
+            if cause := self._silence.check(now):
+                self._stop_unknown(cause)
             return
-        if self._fault:
-            self._send_zero()
+        assert self._follower is not None
+        interval = self._statistics.tick()
+        if cause := self._deadlines.check(interval):
+            self._follower.leave_path(self._stamp, self._q, self._qd)
+            self._say_stop(self.safety.stop(cause))
+        if now >= self._next_look:
+            self._next_look = now + PEER_PERIOD
+            if cause := self._peers.check(self._command_publisher.get_subscription_count(), now):
+                self._say_stop(self.safety.stop(cause))
+        was = self.safety.state
+        result = self._follower.step(self._stamp, self._q, self._qd)
+        if self.safety.state != was:
+            self._say_stop(was == "active")
+        if result is None:
+            self._send_zero(message.header.stamp)
             return
-        stamp, q, qd = self._stamp, self._q, self._qd
-        desired = self._desired(stamp, q)
-        try:
-            command = self._law.command(desired, q, qd)
-        except DynError as error:
-            self._trip(f"no command: {error}")
-            self._send_zero()
-            return
-        if not np.isfinite(command.voltage).all():
-            self._trip("the control law gave a voltage that is not finite")
-            self._send_zero()
-            return
+        desired, command = result
         self._torque[:] = command.torque
         self._voltage[:] = command.voltage
         self._code[:] = command.code
@@ -240,136 +300,179 @@ class ComputedTorqueController(LifecycleNode):
         self._command.header.stamp = message.header.stamp
         self._command_publisher.publish(self._command)
         self._saturated += any(saturated)
-        interval = self._statistics.tick()
-        if interval > 1.5 * self._period:
-            self._missed += round(interval / self._period) - 1
         if self._statistics.count % self._given["state_every"] == 0:
-            self._publish_state(message.header.stamp, stamp, desired[:2], (q, qd))
+            self._publish_state(message.header.stamp, desired[:2], (self._q, self._qd))
 
-    def _count_silence(self) -> None:
-        """A slice without a valid joint state, or a part of one; silence before the first joint state is no fault."""
-        now = time.monotonic()
-        self._silence += min(now - self._counted, self._slice)
-        self._counted = now
-        if self._stamp and self._silence > self._given["state_timeout"]:
-            self._trip("no valid joint state in time")
-            self._send_zero()
-
-    def _accept_state(self, message: JointState) -> bool:
+    def _accept_state(self, message: JointState, now: float) -> bool:
         stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
         try:
             q, qd = joint_state(message, self._joints)
             if stamp == 0:
                 stamp = self.get_clock().now().nanoseconds
             if stamp <= self._stamp:
+                self._silence.reject((self._stamp - stamp) * 1e-9)
                 raise Dropped("not newer than the last")
         except Dropped as dropped:
             self._drops.add("joint_states", dropped)
             if dropped.reason == "not finite":
-                self._trip(f"joint state {dropped}")
-                self._send_zero()
+                self._stop_unknown(f"joint state {dropped}")
             return False
-        if self._stamp and stamp - self._stamp > JUMP * NANOSECONDS and not self._fault:
-            self._trip(f"the clock of the joint states jumped by {(stamp - self._stamp) * 1e-9:.3g} s")
-        self._q, self._qd = q, qd
-        with self._planning:
-            self._stamp = stamp
-        self._silence, self._counted = 0.0, time.monotonic()
+        if self._stamp and stamp - self._stamp > self._given["clock_jump"] * NANOSECONDS:
+            jump = (stamp - self._stamp) * 1e-9
+            self._say_stop(self.safety.stop(f"the clock of the joint states jumped by {jump:.3g} s", known=False))
+        self._q, self._qd, self._stamp = q, qd, stamp
+        self._silence.hear(now)
         return True
 
-    def _desired(self, stamp: int, q: np.ndarray) -> State:
-        plan = self._plan
-        if plan is None:
-            plan = self._plan = Plan(stamp, Hold(q))
-        following = self._next
-        if following is not None and stamp >= following.start:
-            plan = self._plan = following
-            if self._next is following:
-                self._next = None
-        return plan.sample(stamp)
-
-    def _trip(self, cause: str) -> None:
-        if self._fault:
-            return
-        self._fault = cause
-        self._next = None
+    def _stop_unknown(self, cause: str) -> None:
+        """0 V, because the robot's state is not known; the clock of its joint states may begin anew."""
+        self._say_stop(self.safety.stop(cause, known=False))
+        self._stamp = 0
         self._statistics.pause()
-        self.get_logger().error(f"fault, 0 V until ~/clear_fault: {cause}")
+        self._send_zero()
 
-    def _send_zero(self) -> None:
+    def _say_stop(self, changed: bool) -> None:
+        if changed:
+            how = "braking" if self.safety.powered else "0 V"
+            self.get_logger().error(f"fault, {how}, until ~/clear_fault: {self.safety.cause}")
+
+    def _on_emergency_stop(self) -> None:
+        pressed = self.safety.pressed
+        if pressed:
+            self.get_logger().error(f"emergency stop pressed ({', '.join(pressed)})")
+        else:
+            self.get_logger().info("emergency stop released")
+
+    def _send_zero(self, stamp: Any = None) -> None:
         self._torque[:] = 0.0
         self._voltage[:] = 0.0
         self._code[:] = self._zero_code
         self._command.saturated = [False] * self._robot.n
+        if stamp is not None:
+            self._command.header.stamp = stamp
         self._command_publisher.publish(self._command)
 
-    def _publish_state(self, header_stamp: Any, stamp: int, *pairs: tuple[np.ndarray, np.ndarray]) -> None:
+    def _publish_state(self, header_stamp: Any, *pairs: tuple[np.ndarray, np.ndarray]) -> None:
         for (positions, velocities), (q, qd) in zip(self._pairs, pairs, strict=True):
             positions[:] = q
             velocities[:] = qd
-        plan = self._plan
-        since = max(0, stamp - plan.start) if plan is not None else 0
+        assert self._follower is not None
+        plan = self._follower.plan
+        since = max(0, self._stamp - plan.start) if plan is not None else 0
         for point in self._state.points:
             point.time_from_start.sec, point.time_from_start.nanosec = divmod(since, NANOSECONDS)
         self._state.header.stamp = header_stamp
         self._state_publisher.publish(self._state)
 
+    def _publish_status(self) -> None:
+        safety, follower = self.safety, self._follower
+        told = (
+            safety.state if self._label == "active" else self._label,
+            safety.cause,
+            safety.powered,
+            bool(safety.pressed),
+            1.0 if follower is None else round(follower.pace.u, 2),
+            [] if follower is None else list(follower.warnings),
+        )
+        if told == self._told:
+            return
+        if follower is not None and follower.warnings and (not self._told or not self._told[5]):
+            self.get_logger().warning("; ".join(follower.warnings))
+        self._told = told
+        message = ControllerStatus(
+            state=told[0], cause=told[1], powered=told[2], emergency_stop=told[3], pace=told[4], warnings=told[5]
+        )
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._status_publisher.publish(message)
+
     def _on_trajectory(self, message: JointTrajectory) -> None:
         try:
-            self._follow(message)
+            self.follow(message)
+        except Dropped as dropped:
+            self.get_logger().warning(f"trajectory dropped: {dropped}")
+
+    def follow(self, message: JointTrajectory) -> Plan:
+        """Follow a trajectory; Dropped, and counted, if it is refused. Returns the plan that was made of it."""
+        try:
+            return self._follow(message)
         except Dropped as dropped:
             self._drops.add("joint_trajectory", dropped)
-            self.get_logger().warning(f"trajectory dropped: {dropped}")
+            raise
         except DynError as error:
-            self._drops.add("joint_trajectory", Dropped("refused", str(error)))
-            self.get_logger().warning(f"trajectory dropped: {error}")
+            refused = Dropped("refused", str(error))
+            self._drops.add("joint_trajectory", refused)
+            raise refused from error
 
-    def _follow(self, message: JointTrajectory) -> None:
-        points = TrajectoryPoints(message, self._joints, position_limits(self._robot))
-        if self._label != "active":
+    def _follow(self, message: JointTrajectory) -> Plan:
+        if self._label != "active" or self._follower is None:
             raise Dropped("not active")
-        if self._fault:
-            raise Dropped("fault", self._fault)
-        if self._plan is None:
+        follower, limits = self._follower, self._limits
+        points = TrajectoryPoints(message, self._joints, limits.soft)
+        if self.safety.state != "active":
+            raise Dropped("fault", self.safety.cause)
+        if follower.plan is None:
             raise Dropped("no joint state yet")
-        tolerance = self._given["start_tolerance"]
+        if follower.cancelling:
+            raise Dropped("braking", "the motion before it was cancelled")
         asked = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
         behind = (self._stamp - asked) * 1e-9 if asked else 0.0
         if behind > PAST:
             raise Dropped("start time in the past", f"{behind:.3g} s")
         if behind < -FUTURE:
             raise Dropped("start time too far ahead", f"{-behind:.3g} s")
-        if isinstance(self._planned_robot, LoopRobot):  # takes longer than the first lead
-            _check_closes(self._planned_robot, joined(points, self._planned(self._stamp), tolerance))
+
+        def motion_from(start: int) -> Motion:
+            return joined(points, follower.ahead(start), self._given["start_tolerance"], limits.names)
+
+        slow = isinstance(self._planned_robot, LoopRobot)  # its checks take longer than the first lead
+        if slow:
+            self._check(motion_from(self._stamp), points)
         for lead in LEADS:
             start = max(asked, self._stamp + round(lead * NANOSECONDS))
-            plan = Plan(start, joined(points, self._planned(start), tolerance))
-            with self._planning:  # the loop has either not reached the start yet, or never sees this plan
-                if self._stamp < start:
-                    self._next = plan
-                    self._accepted += 1
-                    return
+            plan = Plan(start, motion_from(start))
+            if not slow:
+                self._check(plan.motion, points)
+            if follower.offer(plan):
+                self._accepted += 1
+                return plan
         raise Dropped("not ready in time")
 
-    def _planned(self, stamp: int) -> State:
-        """Desired state at a stamp ahead, by the plans that are known now."""
-        following, plan = self._next, self._plan
-        if following is not None and stamp >= following.start:
-            return following.sample(stamp)
-        assert plan is not None
-        return plan.sample(stamp)
+    def _check(self, motion: Motion, points: TrajectoryPoints) -> None:
+        check_motion(motion, points, self._limits)
+        if isinstance(self._planned_robot, LoopRobot):
+            _check_closes(self._planned_robot, motion)
+        check_torques(motion, points, self._planned_robot, self._limits)
+
+    def cancel(self) -> bool:
+        """Brake along the path and hold; says whether there was a motion."""
+        return self._follower is not None and self._label == "active" and self._follower.cancel()
+
+    def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = self.cancel()
+        response.message = "braking, then holding" if response.success else "there is no motion to cancel"
+        return response
 
     def _on_clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if not self._fault:
-            response.success, response.message = True, "there was no fault"
-        elif self._silence > self._slice or not self._stamp:
-            # A robot that was started anew may count its time from the beginning.
-            self._stamp = 0
-            response.success, response.message = False, f"the cause is still there: {self._fault}"
-        else:
-            response.success, response.message = True, f"cleared: {self._fault}; holding the present position"
-            self._plan, self._next, self._fault = None, None, ""
+        stopped = self.safety.state == "stopped"
+        response.success, response.message = self.safety.clear(self._present_causes() if stopped else ())
+        if response.success and stopped:
+            assert self._follower is not None
+            self._follower.forget()
+            self.get_logger().info(response.message)
         return response
+
+    def _present_causes(self) -> list[str]:
+        """What would stop the robot again at once."""
+        if self._silence.silent or not self._stamp:
+            return ["no valid joint state in time"]
+        assert self._follower is not None
+        causes = [
+            f"{excess.sentence}; move it back by hand, with the controller inactive"
+            for excess in self._follower.watch.present(self._q, self._qd)
+        ]
+        if self._peers.alone and self._given["peer_timeout"]:
+            causes.append("nobody takes the motor commands")
+        return causes
 
     def _refuse_impossible_transitions(self) -> None:
         """rclpy lets a transition that the present state does not have raise out of the service; answer false."""
@@ -385,35 +488,43 @@ class ComputedTorqueController(LifecycleNode):
         self._service_change_state.callback = guarded
 
     def _report(self) -> Report:
+        safety, follower = self.safety, self._follower
         values: dict[str, object] = {
             "robot": self._robot_name or self.get_parameter("robot").value,
             "state": self._label,
-            "fault": self._fault,
+            "safety": safety.state,
+            "fault": safety.cause,
+            "emergency stop": ", ".join(safety.pressed),
+            "warnings": "" if follower is None else "; ".join(follower.warnings),
+            "pace": 1.0 if follower is None else follower.pace.u,
             "cycles": self._statistics.count,
             **cycle_values(self._statistics.summary()),
-            "missed deadlines": self._missed,
+            "missed deadlines": self._deadlines.missed,
             "joint states passed over": self._passed_over,
             "saturated cycles": self._saturated,
             "trajectories accepted": self._accepted,
+            "trajectories overtaken": 0 if follower is None else follower.overtaken,
         }
         if self._loop is not None:
             values["scheduling"] = self._loop.scheduling
-        if self._fault:
-            return ERROR, f"fault, call ~/clear_fault: {self._fault}", values
-        if self._label == "active" and self._plan is None:
+        if safety.cause:
+            return ERROR, f"fault, call ~/clear_fault: {safety.cause}", values
+        if safety.pressed:
+            return ERROR, f"emergency stop pressed ({', '.join(safety.pressed)})", values
+        if self._label == "active" and (follower is None or follower.plan is None):
             return WARN, "active, waiting for the first joint state", values
+        if follower is not None and follower.warnings:
+            return WARN, "; ".join(follower.warnings), values
         return OK, self._label, values
 
 
-def _warm_plan(q: np.ndarray) -> Plan:
-    """A short plan made and sampled once, so that no import or compilation is left for the first trajectory."""
-    points = JointTrajectoryPoint(positions=q.tolist())
-    points.time_from_start.sec = 1
-    message = JointTrajectory(joint_names=[str(j) for j in range(len(q))], points=[points])
-    joints = JointOrder(message.joint_names)
-    limits = np.array([[-np.inf, np.inf]] * len(q))
-    state = (q, q, q + 1.0)
-    return Plan(0, joined(TrajectoryPoints(message, joints, limits), state, 0.0))
+def _short_motion(q: np.ndarray) -> tuple[Motion, TrajectoryPoints]:
+    """A short motion made of a message."""
+    point = JointTrajectoryPoint(positions=q.tolist())
+    point.time_from_start.sec = 1
+    message = JointTrajectory(joint_names=[str(j) for j in range(len(q))], points=[point])
+    points = TrajectoryPoints(message, JointOrder(message.joint_names), np.array([[-np.inf, np.inf]] * len(q)))
+    return joined(points, (q, q, q + 1.0), 0.0), points
 
 
 def _check_closes(robot: LoopRobot, motion: Motion) -> None:

@@ -77,33 +77,39 @@ def subscribe(node: Node, message_type: type, topic: str) -> Subscription:
     )
 
 
-def take_newest(subscription: Subscription) -> tuple[Any | None, int]:
-    """The newest pending message (None if there is none), and how many older ones were passed over; never blocks."""
-    newest = None
-    taken = 0
+def take_all(subscription: Subscription) -> list[Any]:
+    """All pending messages, the oldest first; never blocks."""
+    taken = []
     handle = subscription.handle
     with handle:
         while (message := handle.take_message(subscription.msg_type, False)) is not None:
-            newest = message[0]
-            taken += 1
-    return newest, max(taken - 1, 0)
+            taken.append(message[0])
+    return taken
+
+
+def take_newest(subscription: Subscription) -> tuple[Any | None, int]:
+    """The newest pending message (None if there is none), and how many older ones were passed over; never blocks."""
+    taken = take_all(subscription)
+    return (taken[-1], len(taken) - 1) if taken else (None, 0)
 
 
 class StateWaiter:
     """Blocks until a subscription has a message, somebody calls ``wake``, or a time has passed."""
 
-    def __init__(self, node: Node, subscription: Subscription) -> None:
-        self._subscription = subscription
+    def __init__(self, node: Node, *subscriptions: Subscription) -> None:
+        self._subscriptions = subscriptions
         self.guard = node.create_guard_condition(lambda: None, callback_group=WithheldGroup())
-        self._set = _rclpy.WaitSet(1, 1, 0, 0, 0, 0, node.context.handle)
+        self._set = _rclpy.WaitSet(len(subscriptions), 1, 0, 0, 0, 0, node.context.handle)
 
     def wait(self, timeout: float) -> None:
         """Wait at most ``timeout`` seconds."""
-        subscription, guard = self._subscription.handle, self.guard.handle
-        with subscription, guard:
+        with contextlib.ExitStack() as held:
+            held.enter_context(self.guard.handle)
             self._set.clear_entities()
-            self._set.add_subscription(subscription)
-            self._set.add_guard_condition(guard)
+            for subscription in self._subscriptions:
+                held.enter_context(subscription.handle)
+                self._set.add_subscription(subscription.handle)
+            self._set.add_guard_condition(self.guard.handle)
             self._set.wait(int(timeout * NANOSECONDS))
 
     def wake(self) -> None:

@@ -81,15 +81,21 @@ class JointOrder:
             self._picked, self._seen = np.array(own) if order is None else np.array(own)[order], list(names)
         return self._picked
 
-    def arrange(self, values: Any, order: np.ndarray | None, what: str, size: int | None = None) -> np.ndarray:
-        """``values`` of a message of ``size`` joints (the robot's, if not given) as finite floats in its order."""
+    def arrange(
+        self, values: Any, order: np.ndarray | None, what: str, size: int | None = None, where: str = ""
+    ) -> np.ndarray:
+        """``values`` of a message of ``size`` joints (the robot's, if not given) as finite floats in its order.
+
+        where: said with what is wrong, such as " at point 3".
+        """
         array = np.asarray(values, dtype=float)
         expected = len(self.names) if size is None else size
         if array.shape != (expected,):
-            raise Dropped("wrong size", f"{array.size} {what} for {expected} joints")
+            raise Dropped("wrong size", f"{array.size} {what} for {expected} joints{where}")
         array = array if order is None else array[order]
         if not np.isfinite(array).all():
-            raise Dropped("not finite", what)
+            joint = self.names[int(np.flatnonzero(~np.isfinite(array))[0])]
+            raise Dropped("not finite", f"{what} of {joint}{where}")
         return array
 
 
@@ -149,9 +155,11 @@ class TrajectoryPoints:
             raise Dropped("too many points", f"{len(points)}, at most {MAX_POINTS}")
         order = joints.permutation(message.joint_names)
         self.times = np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points])
-        if self.times[0] < 0.0 or (np.diff(self.times) <= 0.0).any():
-            raise Dropped("times not increasing")
-        self.positions = np.array([joints.arrange(p.positions, order, "positions") for p in points])
+        late = np.concatenate(([self.times[0] >= 0.0], np.diff(self.times) > 0.0))
+        if not late.all():
+            k = int(np.flatnonzero(~late)[0])
+            raise Dropped("times not increasing", f"point {k} is at {self.times[k]:g} s")
+        self.positions = _table([p.positions for p in points], joints, order, "positions")
         self.velocities = self._optional([p.velocities for p in points], joints, order, "velocities")
         self.accelerations = self._optional([p.accelerations for p in points], joints, order, "accelerations")
         outside = (self.positions < limits[:, 0] - 1e-9) | (self.positions > limits[:, 1] + 1e-9)
@@ -169,9 +177,14 @@ class TrajectoryPoints:
         if not any(given):
             return None
         if not all(given):
-            raise Dropped("wrong size", f"some points have {what} and some have none")
-        return np.array([joints.arrange(row, order, what) for row in rows])
+            raise Dropped("wrong size", f"some points have {what} and some have none, as point {given.index(False)}")
+        return _table(rows, joints, order, what)
 
     @property
     def duration(self) -> float:
         return float(self.times[-1])
+
+
+def _table(rows: list[Any], joints: JointOrder, order: np.ndarray | None, what: str) -> np.ndarray:
+    """(m, n) a row of every point."""
+    return np.array([joints.arrange(row, order, what, where=f" at point {k}") for k, row in enumerate(rows)])

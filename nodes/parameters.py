@@ -96,78 +96,170 @@ SIMULATED_ROBOT: tuple[ParameterSpec, ...] = (
     REALTIME_PRIORITY,
 )
 
+def _tunable(
+    name: str,
+    default: Value,
+    description: str,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> ParameterSpec:
+    """A parameter of a lifecycle node, which may be changed before the next configure."""
+    return ParameterSpec(name, default, description, low, high, choices, read_only=False)
+
+
+def _reaction(kind: str, default: str, what: str) -> ParameterSpec:
+    return _tunable(f"{kind}_reaction", default, f"Reaction to {what}.", choices=REACTIONS)
+
+
+REACTIONS = ("warn", "slow_down", "safe_stop")
+"""As nodes.watchdogs has them, which is not imported here."""
+
 COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
-    ParameterSpec(ROBOT.name, ROBOT.default, ROBOT.description, read_only=False),
-    ParameterSpec(
+    _tunable(ROBOT.name, ROBOT.default, ROBOT.description),
+    _tunable(
         "rate",
         1000.0,
         "Rate at which joint states are expected (Hz); a gap above 1.5 periods is a missed deadline.",
         1.0,
         5000.0,
-        read_only=False,
     ),
-    ParameterSpec(
-        "bandwidth",
-        50.0,
-        "Bandwidth lambda of the error dynamics of every joint (rad/s).",
-        0.1,
-        1000.0,
-        read_only=False,
-    ),
-    ParameterSpec(
+    _tunable("bandwidth", 50.0, "Bandwidth lambda of the error dynamics of every joint (rad/s).", 0.1, 1000.0),
+    _tunable(
         "mode",
         "computed_torque",
         "Control law: computed torque, or feed-forward of the desired motion alone.",
         choices=("computed_torque", "feed_forward"),
-        read_only=False,
     ),
-    ParameterSpec(
+    _tunable(
         "friction",
         "desired",
         "Friction is compensated at the desired or at the measured speed; at standstill the latter chatters.",
         choices=("desired", "measured"),
-        read_only=False,
     ),
-    ParameterSpec(
+    _tunable(
         "formulation",
         "projection",
         "How the dynamics of closed chains is computed; of no meaning for robots without them.",
         choices=FORMULATIONS,
-        read_only=False,
     ),
-    ParameterSpec(
-        "state_timeout",
-        0.1,
-        "Without a valid joint state for this long: 0 V and a latched fault (s). Time in which this process itself "
-        "did not run does not count.",
-        0.001,
-        10.0,
-        read_only=False,
-    ),
-    ParameterSpec(
+    _tunable(
         "start_tolerance",
         0.01,
         "A trajectory whose first point is at time 0 must start within this distance of the present desired "
         "position (rad or m).",
         0.0,
         10.0,
-        read_only=False,
     ),
-    ParameterSpec(
-        "state_every",
-        20,
-        "Publish ~/state (desired and measured) on every so many-th cycle.",
-        1,
-        10000,
-        read_only=False,
+    _tunable("state_every", 20, "Publish ~/state (desired and measured) on every so many-th cycle.", 1, 10000),
+    _tunable(
+        "state_timeout",
+        0.1,
+        "Without a valid joint state for this long: 0 V and a latched fault (s). Time in which this process itself "
+        "did not run does not count.",
+        0.001,
+        10.0,
     ),
-    ParameterSpec(
+    _tunable(
+        "clock_jump", 0.5, "A step of the joint states' stamps above this: 0 V and a latched fault (s).", 0.01, 3600.0
+    ),
+    _tunable(
+        "max_missed_deadlines",
+        500,
+        "Safe stop when more deadlines than this are missed in a row; 0: never.",
+        0,
+        1000000,
+    ),
+    _tunable(
+        "peer_timeout",
+        1.0,
+        "Safe stop when nobody has taken the motor commands for this long, after somebody did (s); 0: never.",
+        0.0,
+        3600.0,
+    ),
+    _tunable(
+        "emergency_stop_timeout",
+        0.0,
+        "Without a message on emergency_stop for this long it counts as pressed (s); 0: it need not be sent again.",
+        0.0,
+        3600.0,
+    ),
+    _tunable(
+        "soft_limit_margin",
+        0.0,
+        "Soft position limits lie this far inside the robot's position limits (rad or m); trajectories keep to them.",
+        0.0,
+        10.0,
+    ),
+    _tunable(
+        "hard_limit_margin",
+        0.05,
+        "Hard position limits lie this far outside the robot's position limits (rad or m).",
+        0.0,
+        10.0,
+    ),
+    _tunable(
+        "velocity_margin",
+        0.1,
+        "The measured speed may exceed the robot's velocity limits by this part of them.",
+        0.0,
+        10.0,
+    ),
+    _tunable(
+        "tracking_error_limit",
+        0.2,
+        "Largest distance of a revolute joint from its desired position (rad).",
+        1e-6,
+        1000.0,
+    ),
+    _tunable(
+        "tracking_error_limit_linear",
+        0.05,
+        "Largest distance of a prismatic joint from its desired position (m).",
+        1e-6,
+        1000.0,
+    ),
+    _tunable(
+        "saturation_time",
+        0.1,
+        "Torque and voltage limits may be exceeded by the control law for this long before it counts (s).",
+        0.0,
+        10.0,
+    ),
+    _reaction("soft_limit", "slow_down", "a measured position beyond a soft limit"),
+    _reaction("hard_limit", "safe_stop", "a measured position beyond a hard limit"),
+    _reaction("velocity", "safe_stop", "a measured speed beyond the limit"),
+    _reaction("torque", "slow_down", "a wanted torque beyond what joint and motor may give"),
+    _reaction("voltage", "slow_down", "a wanted voltage beyond what the amplifier gives"),
+    _reaction("tracking_error", "safe_stop", "a tracking error beyond the limit"),
+    _tunable("slow_pace", 0.25, "Part of the planned speed at which a robot that slows down goes on.", 0.01, 1.0),
+    _tunable(
+        "slow_time", 0.5, "A robot that slowed down goes faster again this long after the cause is gone (s).", 0.0, 60.0
+    ),
+    _tunable(
+        "brake_time", 0.1, "Shortest time of a stop by braking from full speed (s); bounds the jolt.", 0.001, 10.0
+    ),
+    _tunable(
+        "stop_timeout", 1.0, "A robot that has not come to rest this long after a stop began gets 0 V (s).", 0.01, 60.0
+    ),
+    _tunable(
+        "after_stop",
+        "hold",
+        "After a safe stop by braking: hold the position under control, or 0 V (for arms with brakes).",
+        choices=("hold", "zero_volts"),
+    ),
+    _tunable(
+        "emergency_stop_reaction",
+        "brake",
+        "An emergency stop brakes, then gives 0 V (stop category 1), or gives 0 V at once (category 0).",
+        choices=("brake", "zero_volts"),
+    ),
+    _tunable(
         REALTIME_PRIORITY.name,
         REALTIME_PRIORITY.default,
         REALTIME_PRIORITY.description,
         REALTIME_PRIORITY.low,
         REALTIME_PRIORITY.high,
-        read_only=False,
     ),
 )
 

@@ -36,7 +36,9 @@ joints:
 """
 
 
-def turntable(folder: Path, kind: str = "revolute", viscous: float = 0.0, gear: float = 10, current: float = 40) -> Robot:
+def turntable(
+    folder: Path, kind: str = "revolute", viscous: float = 0.0, gear: float = 10, current: float = 40
+) -> Robot:
     file = folder / "turntable.yaml"
     file.write_text(AXIS.format(kind=kind, viscous=viscous, gear=gear, current=current))
     return load_robot(file)
