@@ -100,24 +100,30 @@ class Limits:
         return np.maximum(low, -self.torque), np.minimum(high, self.torque)
 
     def exceeded(self, q: Floats, qd: Floats, q_d: Floats, torque: Floats) -> bool:
-        """Whether any limit is exceeded at the measured q, qd, the desired q_d and the wanted torque, all (n,)."""
-        values = self._values
+        """Whether any limit is exceeded at the measured q, qd, the desired q_d and the wanted torque, all (n,).
+
+        For one thread only: the one that controls.
+        """
+        values = self._fill(self._values, q, qd, q_d, torque)
+        return bool(((values > self._high) | (values < self._low)).any())
+
+    def _fill(self, values: Floats, q: Floats, qd: Floats, q_d: Floats, torque: Floats) -> Floats:
         values[SOFT] = values[HARD] = q
         values[VELOCITY] = qd
         values[TORQUE] = torque
         values[VOLTAGE] = self._ohm * torque + self._emf * qd
         values[ERROR] = q - q_d
-        return bool(((values > self._high) | (values < self._low)).any())
+        return values
 
     def excesses(self, q: Floats, qd: Floats, q_d: Floats, torque: Floats) -> list[Excess]:
         """What is exceeded, one of each kind, in the order of KINDS; empty if nothing is."""
-        self.exceeded(q, qd, q_d, torque)
-        over = np.maximum(self._values - self._high, self._low - self._values)
+        values = self._fill(np.empty_like(self._values), q, qd, q_d, torque)
+        over = np.maximum(values - self._high, self._low - values)
         found = []
         for kind in range(len(KINDS)):
             if (over[kind] > 0.0).any():
                 j = int(over[kind].argmax())
-                value, low, high = self._values[kind, j], self._low[kind, j], self._high[kind, j]
+                value, low, high = values[kind, j], self._low[kind, j], self._high[kind, j]
                 sentence = f"{NAMES[kind]} of {self.names[j]}: {value:.4g} is not in [{low:.4g}, {high:.4g}]"
                 found.append(Excess(kind, j, sentence))
         return found

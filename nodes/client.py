@@ -11,10 +11,10 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.srv import GetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import parameter_value_to_python
+from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
@@ -150,6 +150,13 @@ class RobotClient:
         request = GetParameters.Request(names=[name])
         values = self.call(GetParameters, f"{node}/get_parameters", request).values
         return parameter_value_to_python(values[0])
+
+    def set_parameter(self, node: str, name: str, value: Any) -> None:
+        """Set a parameter of a node; ClientError if it refuses."""
+        request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+        (result,) = self.call(SetParameters, f"{node}/set_parameters", request).results
+        if not result.successful:
+            raise ClientError(f"{node} refused {name}: {result.reason}")
 
     def running(self, timeout: float = 8.0) -> bool:
         """Whether a robot publishes joint states here."""

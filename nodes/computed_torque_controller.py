@@ -454,10 +454,11 @@ class ComputedTorqueController(LifecycleNode):
 
     def _on_clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         stopped = self.safety.state == "stopped"
-        response.success, response.message = self.safety.clear(self._present_causes() if stopped else ())
+        causes = self._present_causes() if stopped else []
+        if stopped and not causes and self._follower is not None:
+            self._follower.forget()  # before the loop goes on, so that it holds what it finds
+        response.success, response.message = self.safety.clear(causes)
         if response.success and stopped:
-            assert self._follower is not None
-            self._follower.forget()
             self.get_logger().info(response.message)
         return response
 

@@ -40,6 +40,7 @@ class Safety:
         self.hold = hold
         self.brake = brake
         self._pressed: dict[str, None] = {}
+        self._cut = False  # an emergency stop was pressed since the stop began, released or not
         self._lock = threading.Lock()
 
     @property
@@ -52,7 +53,7 @@ class Safety:
         with self._lock:
             if self._pressed:
                 raise EmergencyStopPressed(self._sentence())
-            self.state, self.cause, self.powered = "active", "", True
+            self.state, self.cause, self.powered, self._cut = "active", "", True, False
 
     def deactivate(self) -> None:
         """End: 0 V; the cause of a stop is forgotten."""
@@ -68,13 +69,14 @@ class Safety:
         """The braking has ended."""
         with self._lock:
             if self.state == "stopping":
-                self.state, self.powered = "stopped", self.hold and not self._pressed
+                self.state, self.powered = "stopped", self.hold and not self._cut
 
     def press(self, source: str) -> bool:
         """Press the emergency stop of a source; says whether anything changed."""
         with self._lock:
             new = source not in self._pressed
             self._pressed[source] = None
+            self._cut = True
             if self.state == "stopped":
                 self.powered = False
             elif self.state == "stopping":
@@ -105,7 +107,7 @@ class Safety:
             if self.state == "stopping":
                 return False, f"the robot is still braking: {self.cause}"
             sentence = f"cleared: {self.cause}; holding the present position"
-            self.state, self.cause, self.powered = "active", "", True
+            self.state, self.cause, self.powered, self._cut = "active", "", True, False
             return True, sentence
 
     def _stop(self, cause: str, known: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from dyn_robot.msg import MotorCommand
@@ -15,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from dyn_core.actuation import code_voltage
+from dyn_core.actuation import V_MAX, code_voltage
 from dyn_core.errors import DynError, InputError
 from dyn_core.simulation import Stepper
 from nodes import parameters
@@ -38,6 +39,8 @@ from nodes.robots import all_joints, load_fixed_robot, position_limits
 
 CLOCK_RATE = 100.0
 """Messages per second on /clock."""
+LISTENERS_EVERY = 50
+"""Cycles between two looks whether somebody listens to ~/motors."""
 RESYNCHRONISE = 1.0
 """Seconds lost in one stall above which the stamps jump to real time; below, the simulation only falls behind it."""
 
@@ -65,6 +68,7 @@ class SimulatedRobot(Node):
         self._drops = DropCounter()
         self._statistics = CycleStatistics()
         self._volts: np.ndarray = np.zeros(self._robot.n)
+        self._codes: np.ndarray = np.asarray(self._robot.dac_codes(np.zeros(self._robot.n)))
         self._wrenches: tuple[np.ndarray, float] | None = None
         self._released = not given["brakes"]
         self._reset_asked = False
@@ -86,9 +90,12 @@ class SimulatedRobot(Node):
         self._velocity = view(self._state.velocity, count)
         self._effort = view(self._state.effort, count)
         self._clock_message = Clock()
+        self._motor_state = self._new_motor_state()
+        self._watched = False
 
         self._command_subscription = subscribe(self, MotorCommand, "motor_commands")
         self._state_publisher = self.create_publisher(JointState, "joint_states", STREAM)
+        self._motor_publisher = self.create_publisher(MotorCommand, "~/motors", STREAM)
         self._clock_publisher = self.create_publisher(Clock, "/clock", 10) if given["publish_clock"] else None
         self._description = self.create_publisher(String, "robot_description", LATCHED)
         self._description.publish(String(data=self._robot.urdf()))
@@ -173,6 +180,7 @@ class SimulatedRobot(Node):
         except Dropped as dropped:
             self._drops.add("motor_commands", dropped)
             return
+        self._codes = codes
         for j, code in enumerate(codes):
             self._volts[j] = code_voltage(self._motors[j], code)
         self._command_age = 0
@@ -210,9 +218,30 @@ class SimulatedRobot(Node):
         stamp = self._state.header.stamp
         stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
         self._state_publisher.publish(self._state)
+        if self._statistics.count % LISTENERS_EVERY == 0:
+            self._watched = self._motor_publisher.get_subscription_count() > 0
+        if self._watched:
+            self._publish_motors(stamp)
         if self._clock_publisher is not None and self._statistics.count % self._clock_every == 0:
             self._clock_message.clock = stamp
             self._clock_publisher.publish(self._clock_message)
+
+    def _new_motor_state(self) -> MotorCommand:
+        n = self._robot.n
+        zeros = [0.0] * n
+        return MotorCommand(
+            name=self._joints.names, torque=zeros, voltage=zeros, dac_code=[0] * n, saturated=[False] * n
+        )
+
+    def _publish_motors(self, stamp: Any) -> None:
+        """What the motors saw over the last period."""
+        seen = self._motor_state
+        volts = self._volts if self._released else np.zeros(self._robot.n)
+        seen.voltage, seen.torque = volts.tolist(), self._effort[self._robot.joints].tolist()
+        seen.dac_code = self._codes.astype(int).tolist()
+        seen.saturated = (np.abs(volts) > self._motors[:, V_MAX]).tolist()
+        seen.header.stamp = stamp
+        self._motor_publisher.publish(seen)
 
     def _reset(self) -> None:
         take_newest(self._command_subscription)  # what was sent before the reset is not meant for the time after it
