@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from dyn_robot.msg import ControllerStatus, MotorCommand
-from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -25,6 +24,7 @@ from nodes import parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
 from nodes.emergency_stop import EmergencyStop
 from nodes.follower import Follower
+from nodes.lifecycle import refuse_impossible_transitions
 from nodes.loop import (
     LATCHED,
     NANOSECONDS,
@@ -91,7 +91,7 @@ class ComputedTorqueController(LifecycleNode):
         self.safety = Safety()
         self._emergency_stop = EmergencyStop(self, self.safety, self._on_emergency_stop)
         self._emergency_stop.watch(self.get_parameter("emergency_stop_timeout").value)
-        self._refuse_impossible_transitions()
+        refuse_impossible_transitions(self)
         self.create_service(Trigger, "~/clear_fault", self._on_clear_fault)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
         self._diagnostics = Diagnostics(self, self._report, self._drops)
@@ -474,19 +474,6 @@ class ComputedTorqueController(LifecycleNode):
         if self._peers.alone and self._given["peer_timeout"]:
             causes.append("nobody takes the motor commands")
         return causes
-
-    def _refuse_impossible_transitions(self) -> None:
-        """rclpy lets a transition that the present state does not have raise out of the service; answer false."""
-        answer = self._service_change_state.callback
-
-        def guarded(request: Any, response: Any) -> Any:
-            try:
-                return answer(request, response)
-            except _rclpy.RCLError:
-                response.success = False
-                return response
-
-        self._service_change_state.callback = guarded
 
     def _report(self) -> Report:
         safety, follower = self.safety, self._follower

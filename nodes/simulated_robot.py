@@ -36,6 +36,7 @@ from nodes.loop import (
 from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes, wrench
 from nodes.process import run
 from nodes.robots import all_joints, load_fixed_robot, position_limits
+from nodes.senders import SenderReader
 
 CLOCK_RATE = 100.0
 """Messages per second on /clock."""
@@ -78,6 +79,8 @@ class SimulatedRobot(Node):
         self._late = 0
         self._timeouts = 0
         self._passed_over = 0
+        self._foreign = 0
+        self._sender = b""
         self._ticks = 0
         self._jumped = 0
         self._warm_up()
@@ -94,6 +97,7 @@ class SimulatedRobot(Node):
         self._watched = False
 
         self._command_subscription = subscribe(self, MotorCommand, "motor_commands")
+        self._reader = SenderReader(self._command_subscription)
         self._state_publisher = self.create_publisher(JointState, "joint_states", STREAM)
         self._motor_publisher = self.create_publisher(MotorCommand, "~/motors", STREAM)
         self._clock_publisher = self.create_publisher(Clock, "/clock", 10) if given["publish_clock"] else None
@@ -168,9 +172,8 @@ class SimulatedRobot(Node):
         self._statistics.tick()
 
     def _take_command(self, elapsed: int) -> None:
-        message, older = take_newest(self._command_subscription)
-        self._passed_over += older
         self._command_age += elapsed
+        message = self._newest_command()
         if message is None:
             if self._released and self._command_age <= self._command_periods:
                 self._late += 1
@@ -186,6 +189,21 @@ class SimulatedRobot(Node):
         self._command_age = 0
         self._commands += 1
         self._released = True
+
+    def _newest_command(self) -> MotorCommand | None:
+        """The newest command of the publisher that is obeyed; a silent one loses its place to who speaks next."""
+        newest = None
+        free = not self._released or self._command_age > self._command_periods
+        while (taken := self._reader.take()) is not None:
+            message, sender = taken
+            if sender != self._sender:
+                if not free:
+                    self._foreign += 1
+                    continue
+                self._sender = sender
+            self._passed_over += newest is not None
+            newest, free = message, free and not self._released
+        return newest
 
     def _advance(self, elapsed: int) -> None:
         """Advance by ``elapsed`` periods: with the last command while it is fresh, with 0 V after that."""
@@ -284,6 +302,7 @@ class SimulatedRobot(Node):
             "commands": self._commands,
             "cycles without a new command": self._late,
             "commands passed over": self._passed_over,
+            "commands of others, not obeyed": self._foreign,
             "command timeouts": self._timeouts,
             "brakes": "off" if self._released else "on",
             "scheduling": self._loop.scheduling,

@@ -219,7 +219,7 @@ def test_silent_joint_states_latch_a_fault_that_can_be_cleared(arm: Arm) -> None
     robot = arm.supervisor.pids["simulated_robot"]
     os.kill(robot, signal.SIGSTOP)
     try:
-        arm.client.spin(0.5)
+        assert arm.client.wait(lambda: bool(arm.client.diagnostics(CONTROLLER)["fault"]), 10.0)
         refused = arm.client.call(Trigger, f"{CONTROLLER}/clear_fault", Trigger.Request())
         found = arm.client.diagnostics(CONTROLLER)
     finally:
