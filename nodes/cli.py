@@ -29,6 +29,7 @@ The first command that needs it sets everything up inside this folder.
     map         the largest deflections over many poses, as CSV and picture
   robots      list the robots that can be run
   convert     write a robot's description in another notation
+  parts       compute a robot's masses and inertias from its parts
   excite      plan a motion that shows a robot's masses, inertias and friction
   identify    fit a robot's parameters to the log of a motion
   generate    write fast straight-line code of a robot's dynamics
@@ -240,6 +241,14 @@ def _convert_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
 
 
+def _parts_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("build",), help="compute, check, print the table, write the robot YAML")
+    parser.add_argument("file", metavar="PARTS", help="a parts database, <name>.parts.yaml")
+    parser.add_argument("--output", metavar="YAML", help="default: <name>.yaml beside PARTS")
+    parser.add_argument("--force", action="store_true", help="write over a file that was not made from parts")
+    _json_option(parser)
+
+
 def _reproduce_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", help="which paper: saha2001, wang2001")
     parser.add_argument("--output", metavar="DIR", help="where the figures go (default: <paper>_figures)")
@@ -357,6 +366,12 @@ def _convert(args: argparse.Namespace) -> int:
     from nodes import convert
 
     return convert.run(args)
+
+
+def _parts(args: argparse.Namespace) -> int:
+    from nodes import parts
+
+    return parts.run(args)
 
 
 def _excite(args: argparse.Namespace) -> int:
@@ -490,6 +505,13 @@ COMMANDS = {
             "./dyn convert puma560 puma560.urdf",
             "./dyn convert robot.urdf robot.yaml --to dh --floating",
         ),
+    ),
+    "parts": Command(
+        "Compute mass, centre of mass and inertia of every section, part and link, and write the robot YAML.",
+        "parts",
+        _parts_options,
+        _parts,
+        ("./dyn parts build arm.parts.yaml", "./dyn parts build arm.parts.yaml --output robots/arm.yaml --json"),
     ),
     "excite": Command(
         "Plan a motion, within the joints' limits, that shows a robot's parameters well.",

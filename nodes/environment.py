@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TIERS: dict[str, tuple[str, ...]] = {
     "core": ("core",),
     "generate": ("core", "generate"),
+    "parts": ("core", "parts"),
     "reproduce": ("core", "reproduce"),
     "ros": ("core", "ros"),
     "map": ("core", "reproduce", "ros"),
@@ -48,6 +49,7 @@ TIERS: dict[str, tuple[str, ...]] = {
 MODULES: dict[str, dict[str, str]] = {
     "core": {"numpy": "numpy", "scipy": "scipy", "numba": "numba", "yaml": "pyyaml"},
     "generate": {"casadi": "casadi"},
+    "parts": {"trimesh": "trimesh"},
     "reproduce": {"matplotlib": "matplotlib"},
     "ros": {},
     "test": {
@@ -59,6 +61,7 @@ MODULES: dict[str, dict[str, str]] = {
         "mypy": "mypy",
         "pinocchio": "pin",
         "setuptools": "setuptools",
+        "trimesh": "trimesh",
     },
     "bench": {"casadi": "casadi", "pinocchio": "pin", "mujoco": "mujoco"},
 }

@@ -45,16 +45,12 @@ class _Loader(yaml.SafeLoader):
 
 
 class Document:
-    """One YAML file and the problems found in it."""
+    """One YAML file and the problems found in it; with a text, the file as it would be with that text in it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, text: str | None = None) -> None:
         self.path = path
         self.problems: list[tuple[int, str]] = []
-        try:
-            with path.open("rb") as file:
-                raw = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise DescriptionError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raw = self._read() if text is None else text.encode()
         if len(raw) > MAX_BYTES:
             raise DescriptionError(f"{path}: is larger than {MAX_BYTES} bytes, which is allowed at most")
         try:
@@ -79,6 +75,13 @@ class Document:
             if loader is not None:
                 loader.dispose()
         self._bound()
+
+    def _read(self) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                return file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise DescriptionError(f"{self.path}: cannot be read ({error.strerror or error})") from error
 
     def _bound(self) -> None:
         """Refuse documents that unfold without end through their aliases."""
@@ -243,16 +246,44 @@ class Section:
         value = self._number(node, field, ANGLES, -math.inf, -math.inf)
         return 0.0 if math.isnan(value) else value
 
-    def vector(self, key: str, size: int, *, unit: str = "", default: Sequence[float] | None = None) -> Floats:
-        """A list of finite numbers."""
-        allowed = f"a list of {size} finite numbers{f' in {unit}' if unit else ''}"
+    def vector(
+        self,
+        key: str,
+        size: int,
+        *,
+        unit: str = "",
+        default: Sequence[float] | None = None,
+        above: float = -math.inf,
+    ) -> Floats:
+        """A list of finite numbers, each > above."""
+        bounds = _bounds(above, -math.inf)
+        allowed = f"a list of {size} finite numbers{bounds}{f' in {unit}' if unit else ''}"
         nodes = self._list(key, size, allowed, required=default is None)
         if nodes is None:
             return np.zeros(size) if default is None else np.array(default, dtype=float)
         return np.array([
-            self._number(node, f"{self.path(key)}[{i}]", "a finite number", -math.inf, -math.inf)
+            self._number(node, f"{self.path(key)}[{i}]", f"a finite number{bounds}", above, -math.inf)
             for i, node in enumerate(nodes)
         ])  # fmt: skip
+
+    def points(self, key: str, least: int, most: int, *, unit: str = "") -> Floats | None:
+        """A required list of least to most points in the plane; None where it is wrong."""
+        allowed = f"a list of {least} to {most} points [x, y]{f' in {unit}' if unit else ''}"
+        node = self._value(key, allowed, required=True)
+        if node is None:
+            return None
+        if not isinstance(node, yaml.SequenceNode) or not least <= len(node.value) <= most:
+            self.problem(key, f"found {describe(node)}", allowed)
+            return None
+        points = np.full((len(node.value), 2), math.nan)
+        for i, child in enumerate(node.value):
+            field = f"{self.path(key)}[{i}]"
+            if not isinstance(child, yaml.SequenceNode) or len(child.value) != 2:
+                self.document.problem(child, field, f"found {describe(child)}", "a point [x, y]")
+                continue
+            for j, number in enumerate(child.value):
+                points[i, j] = self._number(number, f"{field}[{j}]", "a finite number", -math.inf, -math.inf)
+        return points if np.isfinite(points).all() else None
 
     def angles(self, key: str, size: int, *, default: Sequence[float]) -> Floats:
         """A list of angles in rad."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+PARTS = ".parts.yaml"
+"""How the names of parts databases end, which are no robots yet."""
 SHIPPED = (Path("config") / "robots", Path("share") / "dyn_robot" / "config" / "robots")
 
 
@@ -23,5 +25,6 @@ def robot_files() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in _folders():
         for file in folder.glob("*.yaml"):
-            found.setdefault(file.stem, file)
+            if not file.name.endswith(PARTS):
+                found.setdefault(file.stem, file)
     return dict(sorted(found.items()))

@@ -10,12 +10,9 @@ and reading the file with a few chosen numbers in it gives `fixed`, R and p.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
@@ -24,7 +21,8 @@ from ..errors import DescriptionError
 from ..mechanism import Floats, Mechanism
 from ..spatial import skew
 from .document import Document
-from .robot_file import ABOUT_COM, KHALIL, PRODUCTS, load_mechanism
+from .robot_file import ABOUT_COM, KHALIL, PRODUCTS, load_mechanism, read_mechanism
+from .yaml_nodes import copied, get, group, number, number_list, put, tidy
 
 TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # where PRODUCTS stand
 
@@ -103,10 +101,10 @@ class RobotText:
         return text
 
     def _edited(self, links: Sequence[Numbers], drives: Sequence[Drive]) -> str:
-        root = _copy(self._root)
+        root = copied(self._root)
         body = {name: j for j, name in enumerate(self.mechanism.joint_names)}
-        for joint in _get(root, "joints").value:
-            name = _get(joint, "name").value
+        for joint in get(root, "joints").value:
+            name = get(joint, "name").value
             if name in body:
                 _write_link(joint, links[body[name]])
                 _write_drive(joint, drives[body[name]])
@@ -120,40 +118,35 @@ def _at(com: Floats) -> Numbers:
 
 def _loaded(text: str, path: Path) -> Mechanism:
     """The mechanism of a text; errors name the file that it was made from."""
-    handle, name = tempfile.mkstemp(suffix=".yaml")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        return load_mechanism(Path(name))
+        return read_mechanism(Document(Path("line"), text))
     except DescriptionError as error:
-        raise DescriptionError(f"{path}: cannot be rewritten ({str(error).replace(name, 'line')})") from error
-    finally:
-        os.unlink(name)
+        raise DescriptionError(f"{path}: cannot be rewritten ({error})") from error
 
 
 def _write_link(joint: yaml.MappingNode, link: Numbers) -> None:
-    node = _get(joint, "link")
+    node = get(joint, "link")
     if node is None:
         node = yaml.MappingNode("tag:yaml.org,2002:map", [], flow_style=False)
-        _set(joint, "link", node)
-    khalil = any(_get(node, key) is not None for key in KHALIL)
+        put(joint, "link", node)
+    khalil = any(get(node, key) is not None for key in KHALIL)
     com = link.MS / link.M
     about_com = link.J - link.M * (com @ com * np.eye(3) - np.outer(com, com))
     values = (link.MS, link.J) if khalil else (com, about_com)
     mass_key, moment_key, inertia_key = KHALIL if khalil else ABOUT_COM
-    _set(node, mass_key, _number(link.M))
-    _set(node, moment_key, _list(_tidy(values[0])))
-    tensor = _tidy(values[1])
-    _set(node, inertia_key, _group({key: _number(tensor[at]) for key, at in zip(PRODUCTS, TENSOR, strict=True)}))
+    put(node, mass_key, number(link.M))
+    put(node, moment_key, number_list(tidy(values[0])))
+    tensor = tidy(values[1])
+    put(node, inertia_key, group({key: number(tensor[at]) for key, at in zip(PRODUCTS, TENSOR, strict=True)}))
 
 
 def _write_drive(joint: yaml.MappingNode, drive: Drive) -> None:
-    motor = _get(joint, "motor")
-    gear = 1.0 if motor is None else float(_get(motor, "gear_ratio").value)
-    if motor is not None and _get(motor, "rotor_inertia") is not None:
-        _set(motor, "rotor_inertia", _number(drive.Ia / gear**2))
+    motor = get(joint, "motor")
+    gear = 1.0 if motor is None else float(get(motor, "gear_ratio").value)
+    if motor is not None and get(motor, "rotor_inertia") is not None:
+        put(motor, "rotor_inertia", number(drive.Ia / gear**2))
     else:
-        _set(joint, "Ia" if _get(joint, "Ia") is not None else "rotor_inertia", _number(drive.Ia))
+        put(joint, "Ia" if get(joint, "Ia") is not None else "rotor_inertia", number(drive.Ia))
     _write_friction(joint, motor, drive.Fv, gear**2, "viscous", "Fv")
     _write_friction(joint, motor, drive.Fs, abs(gear), "coulomb", "Fs")
 
@@ -162,66 +155,20 @@ def _write_friction(
     joint: yaml.MappingNode, motor: yaml.MappingNode | None, total: float, gear: float, word: str, symbol: str
 ) -> None:
     """Friction where the file has it; where motor and joint both have some, the joint's part changes."""
-    friction = _get(joint, "friction")
-    at_joint = _get(joint, symbol) is not None or (friction is not None and _get(friction, word) is not None)
+    friction = get(joint, "friction")
+    at_joint = get(joint, symbol) is not None or (friction is not None and get(friction, word) is not None)
     share = 0.0
-    if motor is not None and _get(motor, word) is not None:
-        share = gear * float(_get(motor, word).value)
+    if motor is not None and get(motor, word) is not None:
+        share = gear * float(get(motor, word).value)
         if not at_joint or share > total:
-            _set(motor, word, _number(total / gear))
+            put(motor, word, number(total / gear))
             share = total
         if not at_joint:
             return
-    rest = _number(total - share)
-    if _get(joint, symbol) is not None:
-        _set(joint, symbol, rest)
+    rest = number(total - share)
+    if get(joint, symbol) is not None:
+        put(joint, symbol, rest)
     elif friction is not None:
-        _set(friction, word, rest)
+        put(friction, word, rest)
     else:
-        _set(joint, "friction", _group({word: rest}))
-
-
-# YAML nodes
-
-
-def _copy(node: yaml.Node) -> yaml.Node:
-    """A copy in which anchors and aliases have become nodes of their own."""
-    if isinstance(node, yaml.ScalarNode):
-        return yaml.ScalarNode(node.tag, node.value, style=node.style)
-    if isinstance(node, yaml.SequenceNode):
-        return yaml.SequenceNode(node.tag, [_copy(child) for child in node.value], flow_style=node.flow_style)
-    pairs = [(_copy(key), _copy(value)) for key, value in node.value]
-    return yaml.MappingNode(node.tag, pairs, flow_style=node.flow_style)
-
-
-def _get(node: yaml.MappingNode, key: str) -> Any:
-    return next((value for name, value in node.value if name.value == key), None)
-
-
-def _set(node: yaml.MappingNode, key: str, value: yaml.Node) -> None:
-    for k, (name, _) in enumerate(node.value):
-        if name.value == key:
-            node.value[k] = (name, value)
-            return
-    node.value.append((yaml.ScalarNode("tag:yaml.org,2002:str", key), value))
-
-
-def _number(x: float) -> yaml.ScalarNode:
-    """A number as every YAML reader takes it: with a point before an exponent."""
-    mantissa, e, exponent = f"{x:.12g}".partition("e")
-    text = f"{mantissa}{'' if '.' in mantissa else '.0'}{e}{exponent}"
-    return yaml.ScalarNode("tag:yaml.org,2002:float", text)
-
-
-def _tidy(values: Floats) -> Floats:
-    """Without what is only rounding beside the largest entry."""
-    return np.where(np.abs(values) < 1e-13 * np.abs(values).max(), 0.0, values)
-
-
-def _list(values: Floats) -> yaml.SequenceNode:
-    return yaml.SequenceNode("tag:yaml.org,2002:seq", [_number(x) for x in values], flow_style=True)
-
-
-def _group(entries: dict[str, yaml.ScalarNode]) -> yaml.MappingNode:
-    pairs = [(yaml.ScalarNode("tag:yaml.org,2002:str", key), value) for key, value in entries.items()]
-    return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=True)
+        put(joint, "friction", group({word: rest}))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import DescriptionError
 from ..mechanism import (
     BASE,
     PRISMATIC,
@@ -28,6 +29,7 @@ from ..mechanism import (
 from .closed_chains import Cut, placed_loops, read_assembly, read_loops
 from .compliance import read_link
 from .document import Document, Section, describe
+from .library import PARTS
 from .notation import NOTATIONS, Placement, origin
 from .pose import inertia_about_origin
 
@@ -127,7 +129,13 @@ class _Joint:
 
 def load_mechanism(path: Path) -> Mechanism:
     """Read a robot YAML; a DescriptionError names file, line, field, what was found and what is allowed."""
-    document = Document(Path(path))
+    if str(path).endswith(PARTS):
+        raise DescriptionError(f"{path}: is a parts database: make a robot of it with `dyn parts build {path}`")
+    return read_mechanism(Document(Path(path)))
+
+
+def read_mechanism(document: Document) -> Mechanism:
+    """As `load_mechanism`, of a document; what was found wrong in it before is told too."""
     if document.kind() == "spherical":
         from .spherical import read_spherical  # which reads joints and masses as this module does
 
@@ -251,7 +259,7 @@ def _read_inertial(link: Section) -> Inertial:
     if tensor is None or not (math.isfinite(M) and np.isfinite(moment).all() and np.isfinite(tensor).all()):
         return NO_MASS
     if not khalil:
-        _check_inertia(link, "inertia", M, tensor, rounding=0.0)
+        check_inertia(link, "inertia", M, tensor, rounding=0.0)
         return Inertial(M, moment, tensor)
     if M == 0.0:
         if moment.any() or tensor.any():
@@ -260,7 +268,7 @@ def _read_inertial(link: Section) -> Inertial:
     rounding = ROUNDING * float(np.abs(tensor).max())
     about_com = tensor - inertia_about_origin(np.zeros((3, 3)), M, moment / M)
     about_com[np.abs(about_com) < rounding] = 0.0
-    _check_inertia(link, "J", M, about_com, rounding)
+    check_inertia(link, "J", M, about_com, rounding)
     return Inertial(M, moment / M, about_com)
 
 
@@ -279,7 +287,7 @@ def _read_tensor(link: Section, key: str) -> Floats | None:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _check_inertia(link: Section, key: str, mass: float, inertia: Floats, rounding: float) -> None:
+def check_inertia(link: Section, key: str, mass: float, inertia: Floats, rounding: float) -> None:
     """A real body's principal moments are not negative, and none exceeds the sum of the other two.
 
     inertia: about the centre of mass, known up to the rounding.

@@ -1,0 +1,131 @@
+"""Solids enclosed by triangles, from STL files: read and integrated by trimesh.
+
+trimesh needs numpy only, reads both kinds of STL and merges their corners, which tells whether the surface is closed.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import MissingLibraryError
+from ..mechanism import Floats
+from .document import Section
+from .robot_file import Inertial
+from .solids import Bools
+
+KEYS = ("file", "scale")
+MAX_BYTES = 100_000_000
+EMPTY = 1e-12  # of the cube around a mesh: below it, its volume is rounding
+BLOCK = 2_000_000  # triangles times points at once
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """What a closed surface of triangles (n, 3, 3), in m, encloses; seen from outside they go round to the left."""
+
+    triangles: Floats
+
+    def unit(self) -> Inertial:
+        from trimesh.triangles import mass_properties
+
+        low, high = self.extent()
+        middle, size = (low + high) / 2.0, float((high - low).max())
+        about = mass_properties((self.triangles - middle) / size)
+        centre = middle + size * np.asarray(about.center_mass)
+        return Inertial(float(about.volume) * size**3, centre, np.asarray(about.inertia) * size**5)
+
+    def extent(self) -> tuple[Floats, Floats]:
+        return self.triangles.min(axis=(0, 1)), self.triangles.max(axis=(0, 1))
+
+    def contains(self, points: Floats) -> Bools:
+        """The triangles' solid angles, seen from a point inside, add up to 4 pi (van Oosterom and Strackee)."""
+        step = max(1, BLOCK // len(self.triangles))
+        turns = [self._solid_angle(points[k : k + step]) for k in range(0, len(points), step)]
+        return np.concatenate(turns) > 2.0 * math.pi if turns else np.zeros(0, dtype=np.bool_)
+
+    def _solid_angle(self, points: Floats) -> Floats:
+        a, b, c = (self.triangles[None, :, k] - points[:, None] for k in range(3))
+        A, B, C = (np.linalg.norm(v, axis=2) for v in (a, b, c))
+        volume = np.einsum("pti,pti->pt", a, np.cross(b, c))
+        ab, bc, ca = (np.einsum("pti,pti->pt", u, v) for u, v in ((a, b), (b, c), (c, a)))
+        return np.asarray(2.0 * np.arctan2(volume, A * B * C + ab * C + bc * A + ca * B).sum(axis=1))
+
+
+def read_mesh(section: Section) -> Mesh | None:
+    """The mesh of a section, its file beside the database; None where there is none, which is noted."""
+    scale = section.number("scale", unit="m per unit of the file", above=0.0, default=1.0)
+    name = section.text("file")
+    if not name:
+        section.problem("file", "missing", "the name of an STL file")
+        return None
+    try:
+        mesh = _loaded(section.document.path.parent / name)
+    except _MeshError as error:
+        section.problem("file", f"'{name}' {error.found}", error.allowed)
+        return None
+    return Mesh(scale * mesh) if math.isfinite(scale) else None
+
+
+class _MeshError(Exception):
+    """What is wrong with a mesh, and what is allowed."""
+
+    def __init__(self, found: str, allowed: str) -> None:
+        super().__init__(found)
+        self.found, self.allowed = found, allowed
+
+
+def _loaded(path: Path) -> Floats:
+    """The triangles (n, 3, 3) of an STL file, whose surface is closed and faces outwards."""
+    try:
+        import trimesh
+    except ImportError as error:
+        raise MissingLibraryError("a mesh needs trimesh: pip install trimesh") from error
+    allowed = "an STL file, its name relative to this file's folder"
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _MeshError(f"is larger than {MAX_BYTES} bytes", allowed)
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mesh = trimesh.load_mesh(file, file_type="stl")
+            mesh.merge_vertices(merge_tex=True, merge_norm=True)
+    except OSError as error:
+        raise _MeshError(f"cannot be read ({error.strerror or error})", allowed) from error
+    except _MeshError:
+        raise
+    except Exception as error:  # whatever a reader of files trips over
+        raise _MeshError("is not an STL file", allowed) from error
+    faces: NDArray[np.int64] = np.asarray(mesh.faces, dtype=np.int64)
+    corners: Floats = np.asarray(mesh.vertices, dtype=np.float64)
+    if len(faces) == 0 or not np.isfinite(corners).all():
+        raise _MeshError("has no triangles", allowed)
+    faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]  # triangles whose corners became one
+    _check_closed(faces, len(corners))
+    triangles: Floats = corners[faces]
+    enclosed = Mesh(triangles).unit().mass
+    least = EMPTY * float(np.ptp(triangles, axis=(0, 1)).max()) ** 3
+    if enclosed < -least:
+        raise _MeshError("is inside out: its faces point inwards", "faces that point outwards")
+    if enclosed <= least:
+        raise _MeshError("encloses no volume", "a closed surface around a body")
+    return triangles
+
+
+def _check_closed(faces: NDArray[np.int64], corners: int) -> None:
+    """On every edge as many faces go one way as the other; then the surface has no border."""
+    allowed = "a watertight mesh: a surface without holes, all of whose faces point outwards"
+    a, b = faces.ravel(), np.roll(faces, -1, axis=1).ravel()
+    edges, index = np.unique(np.minimum(a, b) * corners + np.maximum(a, b), return_inverse=True)
+    if len(edges) == 0:
+        raise _MeshError("has no triangles", allowed)
+    faces_at = np.bincount(index)
+    balance = np.bincount(index, weights=np.where(a < b, 1.0, -1.0))
+    if odd := int((faces_at % 2 == 1).sum()):
+        raise _MeshError(f"is not watertight: {odd} edges have a face on one side only", allowed)
+    if turned := int((balance != 0.0).sum()):
+        raise _MeshError(f"has neighbouring faces that point to opposite sides, at {turned} edges", allowed)
