@@ -37,5 +37,5 @@ setup(
     package_data={"dyn_core": ["py.typed"]},
     data_files=shared_files(),
     install_requires=["numba>=0.60", "numpy>=1.26", "pyyaml>=6.0", "scipy>=1.11"],
-    extras_require={"generate": ["casadi>=3.6"], "parts": ["trimesh>=4.0"], "reproduce": ["matplotlib>=3.8"]},
+    extras_require={"generate": ["casadi>=3.6"], "parts": ["trimesh>=5.0"], "reproduce": ["matplotlib>=3.8"]},
 )

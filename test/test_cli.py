@@ -218,6 +218,40 @@ def test_a_robot_is_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert cli.main(["convert", "planar_2r", str(target), "--force"]) == 0
 
 
+def test_a_robot_is_built_from_its_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts, robot = tmp_path / "cmu_dd_arm.parts.yaml", tmp_path / "cmu_dd_arm.yaml"
+    parts.write_text((REPO / "config" / "parts" / parts.name).read_text())
+    assert cli.main(["parts", "build", str(parts)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.splitlines()[-1] == f"written: {robot}"
+    assert any(line.split()[:2] == ["link6", "0.7254"] for line in out.splitlines())
+    assert any(line.startswith("    cone (hole)") for line in out.splitlines())
+    assert robot.read_text() == (REPO / "config" / "robots" / robot.name).read_text()
+    assert cli.main(["parts", "build", str(parts), "--json"]) == 0  # again: the file was made from parts
+    report = json.loads(capsys.readouterr().out)
+    assert (report["robot"], report["output"], report["warnings"]) == ("cmu_dd_arm", str(robot), [])
+    assert report["links"][6]["mass"] == pytest.approx(sum(part["mass"] for part in report["links"][6]["parts"]))
+    robot.write_text("name: mine\n")
+    assert cli.main(["parts", "build", str(parts)]) == 2
+    assert "exists already and was not made from parts; --force writes over it" in capsys.readouterr().err
+    assert robot.read_text() == "name: mine\n"
+    assert cli.main(["parts", "build", str(parts), "--force"]) == 0
+    assert cli.main(["parts", "build", str(parts), "--force", "--output", str(parts)]) == 2
+    assert "is the parts database itself" in capsys.readouterr().err
+
+
+def test_mistakes_in_parts_are_a_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.parts.yaml").write_text("name: 3\njoints: 4\n")
+    assert cli.main(["parts", "build", str(tmp_path / "a.parts.yaml")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *others = err.splitlines()
+    assert first.startswith(f"dyn: {tmp_path / 'a.parts.yaml'}:1: name: found 3; allowed: a name")
+    assert others == [f"{tmp_path / 'a.parts.yaml'}:2: joints: found 4; allowed: a list with at least one entry"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.parts.yaml"]
+
+
 @pytest.mark.parametrize("command", [["demo", "--robot", "eel"], ["up", "mobile_manipulator"]])
 def test_the_nodes_refuse_a_floating_base(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("rclpy", reason="the command needs ROS 2")

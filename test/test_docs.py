@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from dyn_core import load_robot
+from dyn_core.description import build_parts
+from dyn_core.description.materials import MATERIALS
+from dyn_core.description.parts import DIMENSIONS, MATERIAL_KEYS, PART_KEYS, SECTION_KEYS, WORKING
 from dyn_core.description.robot_file import BASE_KEYS, JOINT_KEYS, LINK_KEYS, MOTOR_KEYS, ROBOT_KEYS
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +43,12 @@ def test_a_robot_example_loads(place: str, text: str, tmp_path: Path) -> None:
     if "joints:" not in text and "kind:" not in text:
         pytest.skip("not a robot description")
     file = tmp_path / "robot.yaml"
+    if "parts:" in text:
+        database = tmp_path / "robot.parts.yaml"
+        database.write_text(text)
+        built = build_parts(database)
+        assert built.warnings == ()
+        text = built.text
     file.write_text(text)
     robot = load_robot(file)
     assert robot.mass_matrix(robot.neutral()).shape == (robot.nv, robot.nv)
@@ -49,6 +58,14 @@ def test_the_reference_names_every_key() -> None:
     text = (ROOT / "docs" / "robot_description.md").read_text()
     missing = [key for key in (*ROBOT_KEYS, *JOINT_KEYS, *LINK_KEYS, *BASE_KEYS, *MOTOR_KEYS) if f"`{key}`" not in text]
     assert not missing
+
+
+def test_the_page_of_parts_names_every_key_shape_and_material() -> None:
+    text = (ROOT / "docs" / "parts.md").read_text()
+    keys = {*WORKING, *PART_KEYS, *SECTION_KEYS, *MATERIAL_KEYS, *DIMENSIONS, *MATERIALS}
+    assert not [key for key in keys if f"`{key}`" not in text]
+    for name, material in MATERIALS.items():
+        assert f"| `{name}` | {material.density:g} |" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

@@ -107,7 +107,8 @@ def _loaded(path: Path) -> Floats:
     faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]  # triangles whose corners became one
     _check_closed(faces, len(corners))
     triangles: Floats = corners[faces]
-    enclosed = Mesh(triangles).unit().mass
+    a, b, c = (triangles - triangles.mean(axis=(0, 1))).transpose(1, 0, 2)
+    enclosed = float(np.einsum("ti,ti->", a, np.cross(b, c))) / 6.0
     least = EMPTY * float(np.ptp(triangles, axis=(0, 1)).max()) ** 3
     if enclosed < -least:
         raise _MeshError("is inside out: its faces point inwards", "faces that point outwards")

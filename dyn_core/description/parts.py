@@ -124,7 +124,7 @@ def build_parts(path: Path) -> Built:
     if root.is_list("joints"):
         values["joints"] = builder.joints(values["joints"])
     document.node = _mapping(document.node, values)
-    if not builder.has_parts:
+    if not builder.has_parts and not document.problems and root.is_list("joints"):
         root.problem("joints", "no link has parts", "parts in at least one link")
     read_mechanism(document)
     text = _heading(document.path) + str(
