@@ -51,6 +51,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),
     Argument("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
     Argument("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
+    Argument("enclaves", "", "Path of the nodes' SROS 2 enclaves, such as /dyn_robot (docs/security.md); empty: none."),
     Argument("log_level", "info", "Least severity that the nodes print: debug, info, warn, error."),
 )
 
@@ -78,10 +79,13 @@ class System:
     namespace: str = ""
     params_file: str = ""
     log_level: str = "info"
+    enclaves: str = ""
 
     def ros_arguments(self, node: NodeSpec) -> list[str]:
         """The ``--ros-args`` part of a node's command line."""
         words = ["--ros-args", "--log-level", self.log_level]
+        if self.enclaves:
+            words += ["--enclave", self.enclave(node)]
         if self.namespace:
             words += ["-r", f"__ns:={absolute(self.namespace)}"]
         for source, target in node.remappings:
@@ -91,6 +95,10 @@ class System:
         if self.params_file:
             words += ["--params-file", self.params_file]
         return words
+
+    def enclave(self, node: NodeSpec) -> str:
+        """Path of a node's enclave, where the node finds its keys and permissions."""
+        return f"{absolute(self.enclaves)}/{node.name}"
 
 
 SYSTEMS = ("sim", "control")
@@ -131,7 +139,7 @@ def system(name: str, given: Mapping[str, object] | None = None) -> System:
     namespace, params_file = str(values["namespace"]), str(values["params_file"])
     if params_file and not os.path.isfile(params_file):
         raise _wrong(f"params_file: there is no file {params_file!r}")
-    return System(name, tuple(nodes), namespace, params_file, str(values["log_level"]))
+    return System(name, tuple(nodes), namespace, params_file, str(values["log_level"]), str(values["enclaves"]))
 
 
 def arguments(given: Mapping[str, object]) -> dict[str, Value]:

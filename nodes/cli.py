@@ -37,6 +37,7 @@ The first command that needs it sets everything up inside this folder.
   bench       measure speed, side by side with other libraries
   reproduce   compute what a paper prints and plots, and compare
   dac         look at a real arm's converters, calibrate them, run their bridge
+  security    say what of this machine's robot is open to whom
   setup       only make the environment that the other commands need
 """
 
@@ -271,6 +272,12 @@ def _dac_options(parser: argparse.ArgumentParser) -> None:
     _namespace_option(parser)
 
 
+def _security_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("check",), help="look, and say what is open")
+    _json_option(parser)
+    _namespace_option(parser)
+
+
 def _points(text: str) -> int:
     value = _whole(text)
     if not 2 <= value <= 100:
@@ -428,6 +435,12 @@ def _dac(args: argparse.Namespace) -> int:
     return dac_command.run(args)
 
 
+def _security(args: argparse.Namespace) -> int:
+    from nodes import security
+
+    return security.run(args)
+
+
 def _setup(args: argparse.Namespace) -> int:
     if environment.in_checkout():
         print(f"ready: {environment.Environment.choose().venv}")
@@ -561,6 +574,13 @@ COMMANDS = {
         _dac_options,
         _dac,
         ("./dyn dac check dac.yaml", "./dyn dac calibrate dac.yaml --joint elbow", "./dyn dac run dac.yaml"),
+    ),
+    "security": Command(
+        "Say what is open: discovery, listening nodes, keys, who publishes motor commands; status 1 if anything.",
+        "ros",
+        _security_options,
+        _security,
+        ("./dyn security check", "./dyn security check --json"),
     ),
     "setup": Command(
         "Make the environment that other commands need, and nothing else.",

@@ -208,6 +208,10 @@ class Environment:
             env.setdefault("PYTHONPYCACHEPREFIX", str(self.folder / "pycache"))
         env["DYN_ROBOT_ENVIRONMENT"] = str(self.venv)
         env.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        if env["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST" and "FASTDDS_BUILTIN_TRANSPORTS" not in env:
+            # Fast DDS would look for others on this machine only, but listen on every interface.
+            for name in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
+                env.setdefault(name, str(ROOT / "config" / "security" / "this_machine.xml"))
         env.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
         return env
 

@@ -51,7 +51,8 @@ def _actions(planned: System, node: NodeSpec) -> list[Any]:
         namespace=absolute(planned.namespace),
         parameters=[dict(node.parameters), *([planned.params_file] if planned.params_file else [])],
         remappings=list(node.remappings),
-        ros_arguments=["--log-level", planned.log_level],
+        ros_arguments=["--log-level", planned.log_level]
+        + (["--enclave", planned.enclave(node)] if planned.enclaves else []),
         output="screen",
         on_exit=OpaqueFunction(function=_end_with, args=[node.name]),
     )

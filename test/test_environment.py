@@ -288,6 +288,7 @@ def test_an_old_python_is_refused_with_a_sentence(version: tuple[int, int, int])
 def test_variables_put_the_repo_first_and_stay_on_this_machine(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
     monkeypatch.delenv("FASTDDS_BUILTIN_TRANSPORTS", raising=False)
+    monkeypatch.delenv("FASTRTPS_DEFAULT_PROFILES_FILE", raising=False)
     monkeypatch.setenv("AMENT_PREFIX_PATH", "/opt/ros/other")
     monkeypatch.setenv("PYTHONPATH", f"/opt/ros/other/lib{os.pathsep}/home/me/lib")
     made = Recorded(root)
@@ -300,6 +301,9 @@ def test_variables_put_the_repo_first_and_stay_on_this_machine(root: Path, monke
     assert env["PATH"].split(os.pathsep)[0] == str(made.venv / "bin")
     assert env["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
     assert env["FASTDDS_BUILTIN_TRANSPORTS"] == "UDPv4"
+    assert env["FASTRTPS_DEFAULT_PROFILES_FILE"] == str(root / "config" / "security" / "this_machine.xml")
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")
+    assert "FASTRTPS_DEFAULT_PROFILES_FILE" not in made.variables(), "who opens it to the network gets the network"
 
 
 def test_compiled_modules_are_kept_in_the_venv_for_who_wants_none_beside_sources(

@@ -22,6 +22,7 @@ from dyn_core.dac_file import read_dac_file
 from nodes.bringup import NodeSpec, System, system
 from nodes.client import CONTROLLER, RobotClient
 from nodes.dac_outputs import OutputBusyError, Outputs
+from nodes.security import uncovered
 from nodes.supervisor import Supervisor
 from nodes.up import running
 
@@ -132,6 +133,7 @@ def test_the_converters_follow_the_controller(arm: Bridged) -> None:
     assert found["level"] == "0", found["message"]
     assert found["obeyed"] == f"/bridged/{CONTROLLER}"
     assert found["fault"] == ""
+    assert uncovered(arm.client.node, "bridged") == [], "the security policy allows what the bridge does"
 
 
 def test_a_stranger_is_not_obeyed_and_is_named(arm: Bridged) -> None:
