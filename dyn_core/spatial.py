@@ -7,6 +7,7 @@ In kernels a vector is (x, y, z), a rotation the nine entries of its matrix row 
 from __future__ import annotations
 
 from math import cos, sin
+from typing import Any
 
 import numpy as np
 
@@ -217,6 +218,19 @@ def quaternion_rotation(u):
         k * (x * y + z * w), 1.0 - k * (x * x + z * z), k * (y * z - x * w),
         k * (x * z - y * w), k * (y * z + x * w), 1.0 - k * (x * x + y * y),
     )  # fmt: skip
+
+
+def azimuth_tilt_torsion(azimuth: Any, tilt: Any, torsion: Any) -> Floats:
+    """(..., 3, 3) Q = Rz(azimuth) Ry(tilt) Rz(torsion - azimuth), angles in rad that broadcast."""
+    phi, theta, sigma = np.broadcast_arrays(*(np.asarray(angle, float) for angle in (azimuth, tilt, torsion)))
+    a, b, c = np.cos(phi), np.cos(theta), np.cos(sigma - phi)
+    d, e, f = np.sin(phi), np.sin(theta), np.sin(sigma - phi)
+    rows = (
+        (a * b * c - d * f, -a * b * f - d * c, a * e),
+        (d * b * c + a * f, -d * b * f + a * c, d * e),
+        (-e * c, e * f, b),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 def skew(v: Floats) -> Floats:

@@ -24,7 +24,7 @@ from .loops.spherical import (
     stiffness_single,
 )
 from .mechanism import Floats, Ints, Mechanism
-from .spatial import skew
+from .spatial import azimuth_tilt_torsion, skew
 from .stiffness import Stiffness
 from .stiffness.cartesian import from_matrix
 
@@ -63,8 +63,7 @@ class SphericalRobot(LoopRobot):
     @staticmethod
     def orientation(azimuth: Any, tilt: Any, torsion: Any) -> Floats:
         """Q (..., 3, 3) = Rz(azimuth) Ry(tilt) Rz(torsion - azimuth), angles in rad, of shapes that fit together."""
-        phi, theta, sigma = np.broadcast_arrays(*(np.asarray(x, float) for x in (azimuth, tilt, torsion)))
-        return _about_z(phi) @ _about_y(theta) @ _about_z(sigma - phi)
+        return azimuth_tilt_torsion(azimuth, tilt, torsion)
 
     def rotation_of(self, orientation: Any) -> Floats:
         """Q (3, 3) of the platform from a rotation (3, 3) of it or a pose (4, 4) of the tool; else InputError."""
@@ -200,21 +199,34 @@ class SphericalRobot(LoopRobot):
         run_batch(stiffness_batch, self._legs, len(Q), lambda part: (Q[part], q[part], K[part], status[part]))
         return K, status
 
-    def deflections(self, rotations: Any, wrenches: Any) -> tuple[Floats, Ints]:
-        """Deflections (m, w, 6) at O under wrenches (w, 6) at rotations (m, 3, 3) of the platform, and the status (m,).
+    def deflections(self, rotations: Any, wrenches: Any, frame: str = "") -> tuple[Floats, Ints]:
+        """Deflections (m, w, 6) of a frame under wrenches (w, 6) at its origin, and the status (m,), on all cores.
 
-        On all cores. Status 0: reached; 1: unreachable, NaN; 2: singular, where it is the smallest deflection, or NaN
-        under a wrench that loads what nothing holds.
+        rotations: (m, 3, 3) of the platform; frame: one of the platform's, or empty for O. Status 0: reached;
+        1: unreachable, NaN; 2: singular, where it is the smallest deflection, or NaN under a wrench that loads what
+        nothing holds.
         """
         Q = self._rotations(rotations)
         w = np.ascontiguousarray(np.atleast_2d(np.asarray(wrenches, float)))
         if w.ndim != 2 or w.shape[1] != 6 or not np.isfinite(w).all():
             raise InputError(f"wrenches are finite numbers of shape (w, 6), found {np.shape(wrenches)}")
-        out, status = np.empty((len(Q), len(w), 6)), np.empty(len(Q), np.int64)
-        run_batch(deflections_batch, self._legs, len(Q), lambda part: (Q[part], w, out[part], status[part]))
+        at = self.mechanism.frame(frame) if frame else self._platform
+        if at.body != self._platform.body:
+            raise InputError(f"{frame} is not on the platform of {self.name}: look at its stiffness pose by pose")
+        p = self._platform.R.T @ (at.p - self._platform.p)
+        centred = not np.abs(p).max() > 0.0
+        loads = w if centred else np.eye(6)
+        out, status = np.empty((len(Q), len(loads), 6)), np.empty(len(Q), np.int64)
+        run_batch(deflections_batch, self._legs, len(Q), lambda part: (Q[part], loads, out[part], status[part]))
         odd = (status == SINGULAR) | ((status == REACHED) & ~np.isfinite(out).all(axis=(1, 2)))
+        if not centred:
+            X = np.tile(np.eye(6), (len(Q), 1, 1))  # the motion of the frame's origin from that of O
+            x, y, z = (Q.reshape(-1, 3, 3) @ p).T
+            X[:, 0, 4], X[:, 0, 5], X[:, 1, 3] = z, -y, -z
+            X[:, 1, 5], X[:, 2, 3], X[:, 2, 4] = x, y, -x
+            out = w @ (X @ out @ X.transpose(0, 2, 1))
         for k in np.flatnonzero(odd):
-            there = self.stiffness_at(Q[k].reshape(3, 3), self._platform.name)
+            there = self.stiffness_at(Q[k].reshape(3, 3), at.name)
             answers = [there.deflected(wrench) for wrench in w]
             out[k] = [answer.motion if answer.equilibrium else np.full(6, np.nan) for answer in answers]
         return out, status
@@ -242,13 +254,3 @@ class SphericalRobot(LoopRobot):
         g = self.geometry
         span = f"{np.degrees(abs(g.alpha1 - g.alpha2)):g} to {np.degrees(min(g.alpha1 + g.alpha2, np.pi)):g}"
         return f"{self.name} cannot reach this orientation: leg {leg + 1} spans angles from {span} deg only"
-
-
-def _about_z(angle: Floats) -> Floats:
-    c, s, o, i = np.cos(angle), np.sin(angle), np.zeros_like(angle), np.ones_like(angle)
-    return np.stack([c, -s, o, s, c, o, o, o, i], axis=-1).reshape(*angle.shape, 3, 3)
-
-
-def _about_y(angle: Floats) -> Floats:
-    c, s, o, i = np.cos(angle), np.sin(angle), np.zeros_like(angle), np.ones_like(angle)
-    return np.stack([c, o, s, o, i, o, -s, o, c], axis=-1).reshape(*angle.shape, 3, 3)

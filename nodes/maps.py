@@ -15,7 +15,7 @@ from dyn_core import Robot
 from dyn_core.errors import InputError
 from dyn_core.files import write_whole
 from dyn_core.plots import png
-from dyn_core.stiffness_maps import (
+from dyn_core.stiffness.maps import (
     STATUS,
     Grid,
     JointGrid,

@@ -38,14 +38,6 @@ def all_joints(robot: Robot, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray,
     return q, qd
 
 
-def joint_positions_at(robot: Robot, pose: np.ndarray) -> np.ndarray:
-    """(n,) joint positions of a platform's rotation (3, 3) or pose (4, 4); InputError for robots that have no way."""
-    inverse = getattr(robot, "inverse_kinematics", None)
-    if inverse is None:
-        raise InputError(f"{robot.name} has no inverse kinematics: give joint positions instead of a pose")
-    return np.asarray(inverse(pose), float)
-
-
 def position_limits(robot: Robot) -> np.ndarray:
     """(n, 2) limits of the robot's joints."""
     return robot.mechanism.position_limits[robot.joints]

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dyn_core import Robot
 from dyn_core.description.pose import pose, rotation_from_rpy
-from dyn_core.errors import DynError, InputError
-from dyn_core.stiffness_maps import azimuth_tilt_torsion
-from nodes.robots import joint_positions_at, load_fixed_robot
-from nodes.stiffness_answers import Answer, as_json, deflection_answer, refusal, stiffness_answer
+from dyn_core.errors import InputError
+from dyn_core.spatial import azimuth_tilt_torsion
+from nodes.robots import load_fixed_robot
+from nodes.stiffness_answers import Answer, as_json, deflection_answer, stiffness_answer
 
 ROBOT = "puma560"
 """Which robot is looked at offline if none is named."""
@@ -49,20 +48,12 @@ def given_pose(args: argparse.Namespace) -> np.ndarray | None:
 def _computed(args: argparse.Namespace) -> Answer:
     robot = load_fixed_robot(args.robot or ROBOT)
     frame = args.frame or "tool"
-    try:
-        q = _configuration(robot, args)
-        if args.wrench is not None:
-            return deflection_answer(robot, q, np.array(args.wrench), frame)
-        return stiffness_answer(robot, q, frame)
-    except DynError as error:
-        return refusal(error)
-
-
-def _configuration(robot: Robot, args: argparse.Namespace) -> np.ndarray:
     at = given_pose(args)
-    if at is not None:
-        return joint_positions_at(robot, at)
-    return np.array(args.positions) if args.positions else robot.neutral()
+    if at is None:
+        at = np.array(args.positions) if args.positions else robot.neutral()
+    if args.wrench is not None:
+        return deflection_answer(robot, at, np.array(args.wrench), frame)
+    return stiffness_answer(robot, at, frame)
 
 
 def _asked(args: argparse.Namespace) -> Answer:

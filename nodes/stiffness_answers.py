@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dyn_core import Robot
-from dyn_core.errors import DynError
+from dyn_core.errors import DynError, InputError
+from dyn_core.stiffness import Stiffness
 
 AXES = "base"
 """The frame whose axes all matrices and vectors are expressed in."""
@@ -20,45 +21,63 @@ def refusal(why: object) -> Answer:
     return {"success": False, "message": " ".join(str(why).split()), "frame_id": AXES}
 
 
-def stiffness_answer(robot: Robot, q: np.ndarray, frame: str) -> Answer:
-    """Stiffness and compliance (6, 6) or None, their eigenvalues and condition, the point, the null directions."""
+def stiffness_answer(robot: Robot, at: np.ndarray, frame: str) -> Answer:
+    """Stiffness and compliance (6, 6) or None, their eigenvalues and condition, the point, the null directions.
+
+    at: joint positions (n,), or a platform's rotation (3, 3) or pose (4, 4).
+    """
     try:
-        result = robot.stiffness(q, frame)
+        q, result = _stiffness(robot, at, frame)
     except DynError as error:
         return refusal(error)
-    success = result.K is not None
+    regular = not result.statement
     return {
-        "success": success,
-        "message": f"stiffness of {robot.name} at the frame {frame!r}" if success else result.statement,
+        "success": regular,
+        "message": f"stiffness of {robot.name} at the frame {frame!r}" if regular else result.statement,
         "frame_id": AXES,
         "frame": frame,
         "point": result.point,
         "joint_positions": q,
         "stiffness": result.K,
         "compliance": result.C,
-        "eigenvalues": result.eigenvalues if success else None,
+        "eigenvalues": None if result.K is None else result.eigenvalues,
         "condition": result.condition,
-        "null_directions": np.empty((0, 6)),
+        "null_directions": result.null_directions.T,
     }
 
 
-def deflection_answer(robot: Robot, q: np.ndarray, wrench: np.ndarray, frame: str) -> Answer:
-    """Translation (3,) and rotation (3,) under a wrench (6,), and whether there is equilibrium."""
+def deflection_answer(robot: Robot, at: np.ndarray, wrench: np.ndarray, frame: str) -> Answer:
+    """Translation (3,) and rotation (3,) under a wrench (6,), and whether there is equilibrium; at: as above."""
     try:
-        motion = robot.deflection(q, wrench, frame)
+        if not np.isfinite(wrench).all():
+            raise InputError("wrench: not finite")
+        q, result = _stiffness(robot, at, frame)
     except DynError as error:
         return refusal(error)
+    found = result.deflected(wrench)
     return {
-        "success": True,
-        "message": f"deflection of {robot.name} at the frame {frame!r}",
+        "success": found.equilibrium,
+        "message": found.statement or f"deflection of {robot.name} at the frame {frame!r}",
         "frame_id": AXES,
         "frame": frame,
         "joint_positions": q,
-        "translation": motion[:3],
-        "rotation": motion[3:],
-        "equilibrium": True,
-        "null_directions": np.empty((0, 6)),
+        "translation": found.motion[:3],
+        "rotation": found.motion[3:],
+        "equilibrium": found.equilibrium,
+        "null_directions": found.null_directions.T,
     }
+
+
+def _stiffness(robot: Robot, at: np.ndarray, frame: str) -> tuple[np.ndarray, Stiffness]:
+    """Joint positions (n,) and the stiffness there."""
+    if at.ndim == 1:
+        return at, robot.stiffness(at, frame)
+    if not hasattr(robot, "inverse_kinematics"):
+        raise InputError(f"{robot.name} has no inverse kinematics: give joint positions instead of a pose")
+    q = robot.inverse_kinematics(at)
+    if hasattr(robot, "stiffness_at"):
+        return q, robot.stiffness_at(at, frame)
+    return q, robot.stiffness(q, frame)
 
 
 def as_json(answer: Answer) -> dict[str, Any]:

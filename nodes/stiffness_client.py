@@ -12,7 +12,7 @@ from dyn_robot.action import MapStiffness
 from dyn_robot.srv import GetDeflection, GetStiffness
 from rclpy.action import ActionClient
 
-from dyn_core.stiffness_maps import StiffnessMap
+from dyn_core.stiffness.maps import StiffnessMap
 from nodes.client import NOT_RUNNING, ClientError, RobotClient
 from nodes.stiffness_answers import Answer
 from nodes.stiffness_messages import (

@@ -13,7 +13,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Wrench
 
 from dyn_core.description.pose import pose as pose_of
 from dyn_core.errors import InputError
-from dyn_core.stiffness_maps import Axis, Grid, JointGrid, OrientationGrid, StiffnessMap
+from dyn_core.stiffness.maps import Axis, Grid, JointGrid, OrientationGrid, StiffnessMap
 from nodes.stiffness_answers import Answer
 
 
@@ -86,7 +86,7 @@ def stiffness_dict(response: GetStiffness.Response) -> Answer:
     answer["point"] = np.array([response.point.x, response.point.y, response.point.z])
     for key in ("stiffness", "compliance"):
         matrix = np.reshape(getattr(response, key), (6, 6))
-        answer[key] = matrix if matrix.any() else None
+        answer[key] = matrix if matrix.any() else None  # a zero compliance is that of a rigid frame: none to speak of
     answer["eigenvalues"] = None if answer["stiffness"] is None else np.array(response.eigenvalues)
     answer["condition"] = float(response.condition)
     return answer

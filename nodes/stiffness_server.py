@@ -15,13 +15,13 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from dyn_core.errors import DynError, InputError
-from dyn_core.stiffness_maps import empty_map, fill
+from dyn_core.stiffness.maps import empty_map, fill
 from nodes import parameters
 from nodes.diagnostics import OK, Diagnostics, Report
 from nodes.loop import subscribe, take_newest
 from nodes.messages import DropCounter, Dropped, JointOrder, joint_state
 from nodes.process import run
-from nodes.robots import joint_positions_at, load_fixed_robot, passive_joints
+from nodes.robots import load_fixed_robot, passive_joints
 from nodes.stiffness_answers import Answer, deflection_answer, refusal, stiffness_answer
 from nodes.stiffness_messages import (
     fill_response,
@@ -77,15 +77,15 @@ class StiffnessServer(Node):
         """Nothing moves here; a map that is being computed is given up."""
         self._maps.stop()
 
-    def _configuration(self, request: Any) -> np.ndarray:
-        """Joint positions of the pose that a request gives in one of three ways, or of the last joint state."""
+    def _where(self, request: Any) -> np.ndarray:
+        """Joint positions (n,), rotation (3, 3) or pose (4, 4) that a request gives, or the last joint state's."""
         given = [name for name in ("positions", "orientation", "pose") if len(getattr(request, name)) > 0]
         if len(given) > 1:
             raise InputError(f"{' and '.join(given)} are given, expected one of them")
         if given == ["orientation"]:
-            return joint_positions_at(self._robot, rotation_array(request.orientation[0]))
+            return rotation_array(request.orientation[0])
         if given == ["pose"]:
-            return joint_positions_at(self._robot, pose_array(request.pose[0]))
+            return pose_array(request.pose[0])
         return self._positions(request.positions)
 
     def _positions(self, given: Sequence[float]) -> np.ndarray:
@@ -108,7 +108,7 @@ class StiffnessServer(Node):
 
     def _on_stiffness(self, request: GetStiffness.Request, response: GetStiffness.Response) -> GetStiffness.Response:
         try:
-            answer = stiffness_answer(self._robot, self._configuration(request), request.frame or self._frame)
+            answer = stiffness_answer(self._robot, self._where(request), request.frame or self._frame)
         except DynError as error:
             answer = refusal(error)
         return self._answer(response, answer)
@@ -117,8 +117,8 @@ class StiffnessServer(Node):
         self, request: GetDeflection.Request, response: GetDeflection.Response
     ) -> GetDeflection.Response:
         try:
-            q, wrench = self._configuration(request), wrench_array(request.wrench)
-            answer = deflection_answer(self._robot, q, wrench, request.frame or self._frame)
+            at, wrench = self._where(request), wrench_array(request.wrench)
+            answer = deflection_answer(self._robot, at, wrench, request.frame or self._frame)
         except DynError as error:
             answer = refusal(error)
         return self._answer(response, answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import itertools
 from typing import Any
@@ -12,12 +13,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from dyn_core import load_robot
-from dyn_core.errors import InputError
+from dyn_core.errors import InputError, WorkspaceError
 from dyn_core.plots import png
-from dyn_core.stiffness_maps import (
+from dyn_core.robot import robot_of
+from dyn_core.spatial import azimuth_tilt_torsion
+from dyn_core.stiffness.maps import (
+    NO_EQUILIBRIUM,
+    UNREACHABLE,
     JointGrid,
     OrientationGrid,
-    azimuth_tilt_torsion,
     empty_map,
     fill,
     sign_combinations,
@@ -67,9 +71,50 @@ def test_a_map_over_joints_is_that_of_every_single_pose() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "shift", "turn"),
+    [("spm_unlimited_roll", 2.01e-3, 3.53), ("agile_wrist", 4.48e-3, 12.0)],
+)
+def test_the_largest_deflections_of_the_paper_s_figures_come_out(name: str, shift: float, turn: float) -> None:
+    """Figs 9 and 13 of Wu, Bai and Kepler, tilts up to 54 degrees: 2 mm and 3.5 degrees, 4.5 mm and 12 degrees."""
+    found = stiffness_map(load_robot(name), OrientationGrid(np.radians(54.0), 360, 28))
+    assert found.counts["computed"] == found.size
+    assert found.translation.max() == pytest.approx(shift, rel=3e-3)
+    assert np.degrees(found.rotation.max()) == pytest.approx(turn, rel=3e-3)
+    np.testing.assert_allclose(found.rotation[0], found.rotation[0, 0], rtol=1e-9)
+
+
+def test_a_map_over_orientations_is_that_of_every_single_pose() -> None:
+    """At a frame off the centre, over poses that are reached, out of reach, and without equilibrium."""
+    base = load_robot("spm_coaxial")
+    tool = next(k for k, frame in enumerate(base.mechanism.frames) if frame.name == "tool")
+    frames = list(base.mechanism.frames)
+    frames[tool] = dataclasses.replace(frames[tool], p=frames[tool].p + np.array([0.03, -0.02, 0.1]))
+    robot = robot_of(dataclasses.replace(base.mechanism, frames=tuple(frames)))
+    wrenches = np.array([[3.0, -5.0, 2.0, 0.5, 1.0, -2.0], [0.0, 0.0, 8.0, 0.0, 0.0, 1.0]])
+    found = stiffness_map(robot, OrientationGrid(np.radians(90.0), 12, 4, 0.0), wrenches)
+    for j, tilt in enumerate(found.rows.values):
+        for i, azimuth in enumerate(found.columns.values):
+            try:
+                there = robot.stiffness_at(azimuth_tilt_torsion(azimuth, tilt, 0.0))
+            except WorkspaceError:
+                assert found.status[j, i] == UNREACHABLE
+                continue
+            if not all(there.deflected(w).equilibrium for w in wrenches):
+                assert found.status[j, i] == NO_EQUILIBRIUM
+                assert np.isnan(found.rotation[j, i])
+                continue
+            moved = np.array([np.linalg.solve(there.K, w) for w in wrenches])
+            assert found.translation[j, i] == pytest.approx(np.linalg.norm(moved[:, :3], axis=1).max(), rel=1e-6)
+            assert found.rotation[j, i] == pytest.approx(np.linalg.norm(moved[:, 3:], axis=1).max(), rel=1e-6)
+    assert all(found.counts[word] > 0 for word in ("computed", "unreachable", "no equilibrium"))
+    assert found.csv().startswith("azimuth_rad,tilt_rad,torsion_rad,")
+    assert png(found.plot()).startswith(b"\x89PNG")
+
+
 def test_a_map_that_is_given_up_keeps_what_it_has_and_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dyn_core.stiffness_maps.FIRST_PART", 20)
-    monkeypatch.setattr("dyn_core.stiffness_maps.LARGEST_PART", 20)
+    monkeypatch.setattr("dyn_core.stiffness.maps.FIRST_PART", 20)
+    monkeypatch.setattr("dyn_core.stiffness.maps.LARGEST_PART", 20)
     robot = load_robot("puma560")
     table = empty_map(robot, GRID)
     assert next(fill(table, robot, GRID)) == table.done == 20

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,19 +17,25 @@ from dyn_robot.srv import GetDeflection, GetStiffness
 from geometry_msgs.msg import Pose, Quaternion, Wrench
 from rclpy.action import ActionClient
 
-from dyn_core.stiffness_maps import JointGrid, stiffness_map
-from nodes.stiffness_messages import map_of
+from dyn_core import load_robot
+from dyn_core.spatial import azimuth_tilt_torsion
+from dyn_core.spherical_robot import SphericalRobot
+from dyn_core.stiffness.maps import JointGrid, OrientationGrid, stiffness_map
+from nodes.client import RobotClient
+from nodes.stiffness_messages import map_of, quaternion_message, wrench_message
 
 Q = [0.1, 0.5, -0.4, 0.3, 0.7, -0.2]
 NAN = float("nan")
+SPM = load_robot("spm_coaxial")
+assert isinstance(SPM, SphericalRobot)
 
 
 class Maps:
     """The action as a test uses it."""
 
-    def __init__(self, arm: Arm) -> None:
-        self._client = arm.client
-        self.action = ActionClient(arm.client.node, MapStiffness, "map_stiffness")
+    def __init__(self, client: RobotClient) -> None:
+        self._client = client
+        self.action = ActionClient(client.node, MapStiffness, "map_stiffness")
         self.feedback: list[Any] = []
         assert self._client.wait(self.action.server_is_ready, 10.0)
 
@@ -46,9 +54,30 @@ class Maps:
 
 @pytest.fixture
 def maps(shared_arm: Arm) -> Iterator[Maps]:
-    found = Maps(shared_arm)
+    found = Maps(shared_arm.client)
     yield found
     found.action.destroy()
+
+
+@pytest.fixture(scope="module")
+def wrist(domain: int) -> Iterator[RobotClient]:
+    """A client of a stiffness server of spm_coaxial, which runs alone."""
+    command = [sys.executable, "-m", "nodes.stiffness_server", "--ros-args", "-r", "__ns:=/wrist"]
+    process = subprocess.Popen([*command, "-p", f"robot:={SPM.name}", "-p", "max_map_poses:=1000000"])
+    try:
+        with RobotClient("wrist") as client:
+            assert client.wait(lambda: client.node.count_services("get_stiffness") > 0, 120.0)
+            yield client
+        process.terminate()
+        assert process.wait(20.0) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def turned(azimuth: float, tilt: float, torsion: float = 0.0) -> list[Quaternion]:
+    """The request's orientation from angles in degrees."""
+    return [quaternion_message(azimuth_tilt_torsion(*np.radians([azimuth, tilt, torsion])))]
 
 
 def goal(columns: int = 9, rows: int = 8, **more: Any) -> MapStiffness.Goal:
@@ -147,3 +176,75 @@ def test_requests_that_make_no_sense_are_refused(shared_arm: Arm, asked: dict[st
     expected = shared_arm.robot.stiffness(np.array(Q), "link3")
     np.testing.assert_allclose(np.reshape(answer.compliance, (6, 6)), expected.C, rtol=1e-9)
     assert answer.frame == "link3"
+
+
+def test_a_platform_s_stiffness_by_its_orientation(wrist: RobotClient) -> None:
+    answer = wrist.call(GetStiffness, "get_stiffness", GetStiffness.Request(orientation=turned(20.0, 35.0, 10.0)))
+    assert answer.success, answer.message
+    expected = SPM.stiffness_at(azimuth_tilt_torsion(*np.radians([20.0, 35.0, 10.0])))
+    K = np.reshape(answer.stiffness, (6, 6))
+    np.testing.assert_allclose(K, expected.K, rtol=1e-6, atol=1e-6 * np.abs(expected.K).max())
+    np.testing.assert_allclose(answer.eigenvalues, np.linalg.eigvalsh(K), rtol=1e-6)
+    assert answer.condition == pytest.approx(np.linalg.cond(K), rel=1e-5)
+    by_joints = GetStiffness.Request(positions=answer.joint_positions)
+    again = wrist.call(GetStiffness, "get_stiffness", by_joints)
+    np.testing.assert_allclose(again.stiffness, answer.stiffness, rtol=1e-6, atol=1e-6 * np.abs(K).max())
+    pose = Pose(orientation=turned(20.0, 35.0, 10.0)[0])
+    again = wrist.call(GetStiffness, "get_stiffness", GetStiffness.Request(pose=[pose]))
+    np.testing.assert_allclose(again.stiffness, answer.stiffness, rtol=1e-9, atol=1e-9 * np.abs(K).max())
+    pose.position.x = 0.1
+    away = wrist.call(GetStiffness, "get_stiffness", GetStiffness.Request(pose=[pose]))
+    assert not away.success
+    assert "only turns about its centre" in away.message
+
+
+def test_a_platform_out_of_reach_or_loose_is_told_so(wrist: RobotClient) -> None:
+    for service, name in ((GetStiffness, "get_stiffness"), (GetDeflection, "get_deflection")):
+        answer = wrist.call(service, name, service.Request(orientation=turned(30.0, 90.0)))
+        assert not answer.success
+        assert "cannot reach" in answer.message
+    answer = wrist.call(GetStiffness, "get_stiffness", GetStiffness.Request(orientation=turned(60.0, 90.0)))
+    assert not answer.success
+    assert "nothing resists" in answer.message
+    assert answer.condition == float("inf")
+    K, null = np.reshape(answer.stiffness, (6, 6)), np.array(answer.null_directions)
+    assert null.shape == (6,)
+    assert np.abs(K @ null).max() < 1e-6 * np.abs(K).max()
+    request = GetDeflection.Request(orientation=turned(60.0, 90.0))
+    request.wrench = wrench_message(np.concatenate([np.zeros(3), null[3:]]))
+    pushed = wrist.call(GetDeflection, "get_deflection", request)
+    assert (pushed.success, pushed.equilibrium) == (False, False)
+    assert "no equilibrium" in pushed.message
+    np.testing.assert_allclose(np.abs(null @ np.array(pushed.null_directions)), 1.0, rtol=1e-6)
+    request.wrench = wrench_message(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0]))
+    held = wrist.call(GetDeflection, "get_deflection", request)
+    assert (held.success, held.equilibrium) == (True, True), held.message
+    moved = np.array([getattr(v, axis) for v in (held.translation, held.rotation) for axis in "xyz"])
+    np.testing.assert_allclose(K @ moved, [0, 0, 0, 0, 0, 5.0], atol=1e-5)
+    assert abs(moved @ null) < 1e-9
+
+
+def test_a_map_over_orientations_and_its_cancel(wrist: RobotClient) -> None:
+    maps = Maps(wrist)
+    try:
+        asked = MapStiffness.Goal(columns=24, rows=10, tilt_max=np.radians(90.0), torsion=0.1)
+        status, result = maps.result(maps.send(asked)[1])
+        assert status == GoalStatus.STATUS_SUCCEEDED, result.message
+        expected = stiffness_map(SPM, OrientationGrid(float(np.radians(90.0)), 24, 10, 0.1))
+        found = map_of(result, asked)
+        np.testing.assert_allclose(found.rotation, expected.rotation, rtol=1e-12)
+        np.testing.assert_array_equal(found.status, expected.status)
+        assert found.fixed == {"torsion": 0.1}
+        handle, future = maps.send(MapStiffness.Goal(columns=1000, rows=1000, tilt_max=1.0))
+        assert wrist.wait(lambda: len(maps.feedback) > 1, 20.0, 0.01)
+        answer = wrist.call(GetStiffness, "get_stiffness", GetStiffness.Request(orientation=turned(0.0, 10.0)))
+        assert answer.success
+        assert not future.done()
+        began = time.monotonic()
+        handle.cancel_goal_async()
+        status, result = maps.result(future)
+        assert status == GoalStatus.STATUS_CANCELED
+        assert time.monotonic() - began < 5.0
+        assert 0 < np.isfinite(result.translation).sum() < 1_000_000
+    finally:
+        maps.action.destroy()

@@ -15,14 +15,18 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import ClosureError, DynError, InputError, SingularityError
-from .mechanism import PRISMATIC, Floats
-from .plots import Plot
-from .robot import Robot
+from ..errors import ClosureError, InputError, SingularityError, WorkspaceError
+from ..mechanism import PRISMATIC, Floats
+from ..plots import Plot
+from ..spatial import azimuth_tilt_torsion
+from .cartesian import Stiffness
+
+if TYPE_CHECKING:
+    from ..robot import Robot
 
 COMPUTED, NOT_COMPUTED, UNREACHABLE, NO_EQUILIBRIUM = range(4)
 STATUS = ("computed", "not computed", "unreachable", "no equilibrium")
@@ -83,7 +87,7 @@ class OrientationGrid:
         return Axis("azimuth", "rad", azimuths), Axis("tilt", "rad", np.linspace(0.0, self.tilt_max, self.tilts))
 
     def rotations(self, azimuth: Floats, tilt: Floats) -> Floats:
-        """(m, 3, 3) platform orientations Rz(azimuth) Ry(tilt) Rz(torsion - azimuth) of angles (m,)."""
+        """(m, 3, 3) platform orientations of angles (m,)."""
         return azimuth_tilt_torsion(azimuth, tilt, self.torsion)
 
 
@@ -235,19 +239,6 @@ def _cell(value: float) -> str:
     return "" if value != value else f"{value:.9g}"
 
 
-def azimuth_tilt_torsion(azimuth: Any, tilt: Any, torsion: Any) -> Floats:
-    """(..., 3, 3) Q = Rz(azimuth) Ry(tilt) Rz(torsion - azimuth), angles in rad that broadcast."""
-    phi, theta, sigma = np.broadcast_arrays(*(np.asarray(angle, float) for angle in (azimuth, tilt, torsion)))
-    a, b, c = np.cos(phi), np.cos(theta), np.cos(sigma - phi)
-    d, e, f = np.sin(phi), np.sin(theta), np.sin(sigma - phi)
-    rows = (
-        (a * b * c - d * f, -a * b * f - d * c, a * e),
-        (d * b * c + a * f, -d * b * f + a * c, d * e),
-        (-e * c, e * f, b),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
 def sign_combinations(wrench: Any) -> Floats:
     """(2^k, 6) a wrench (6,) with every combination of signs of its k components that are not zero."""
     w = np.asarray(wrench, float)
@@ -329,29 +320,55 @@ def _evaluator(
     if isinstance(grid, JointGrid):
 
         def at_joints(columns: Floats, rows: Floats, notes: list[str]) -> _Found:
-            return _one_by_one(robot, grid.configurations(robot, columns, rows), wrenches, frame, notes)
+            q = grid.configurations(robot, columns, rows)
+            return _one_by_one(q, lambda each: robot.stiffness(each, frame), wrenches, notes)
 
         return at_joints
-    raise InputError(
-        f"{robot.name} has no inverse kinematics, so it cannot be mapped over orientations; name two of its joints"
-    )
+    if not hasattr(robot, "inverse_kinematics"):
+        raise InputError(
+            f"{robot.name} has no inverse kinematics, so it cannot be mapped over orientations; name two of its joints"
+        )
+    deflections: Any = getattr(robot, "deflections", None)
+    if deflections is not None:
+        if grid.position is not None:
+            raise InputError(f"{robot.name} only turns about its centre: it cannot be mapped at another position")
+
+        def turned(columns: Floats, rows: Floats, notes: list[str]) -> _Found:
+            found, reached = deflections(grid.rotations(columns, rows), wrenches, frame)
+            resting = np.isfinite(found).all(axis=(1, 2))
+            return _Found(found, np.select([reached == 1, ~resting], [UNREACHABLE, NO_EQUILIBRIUM], COMPUTED))
+
+        return turned
+
+    def posed(columns: Floats, rows: Floats, notes: list[str]) -> _Found:
+        poses = np.tile(np.eye(4), (len(columns), 1, 1))
+        poses[:, :3, :3] = grid.rotations(columns, rows)
+        poses[:, :3, 3] = home if grid.position is None else grid.position
+        return _one_by_one(
+            poses, lambda pose: robot.stiffness(robot.inverse_kinematics(pose), frame), wrenches, notes
+        )
+
+    home = robot.forward_kinematics(robot.neutral())[:3, 3]
+    return posed
 
 
-def _one_by_one(robot: Robot, configurations: Floats, wrenches: Floats, frame: str, notes: list[str]) -> _Found:
-    deflections = np.zeros((len(configurations), len(wrenches), 6))
-    status = np.zeros(len(configurations), np.uint8)
-    for k, q in enumerate(configurations):
+def _one_by_one(
+    poses: Floats, stiffness: Callable[[Floats], Stiffness], wrenches: Floats, notes: list[str]
+) -> _Found:
+    deflections = np.zeros((len(poses), len(wrenches), 6))
+    status = np.zeros(len(poses), np.uint8)
+    for k, pose in enumerate(poses):
         try:
-            deflections[k] = wrenches @ robot.stiffness(q, frame).C.T
-        except (ClosureError, SingularityError) as error:
+            found = stiffness(pose)
+        except (ClosureError, SingularityError, WorkspaceError) as error:
             status[k] = UNREACHABLE
-            _note(notes, error)
+            if not notes:
+                notes.append(str(error))
+            continue
+        deflections[k] = wrenches @ found.C
+        if found.singular and not all(found.deflected(w).equilibrium for w in wrenches):
+            status[k] = NO_EQUILIBRIUM
     return _Found(deflections, status)
-
-
-def _note(notes: list[str], error: DynError) -> None:
-    if len(notes) < 1:
-        notes.append(str(error))
 
 
 def draw_map(figure: Any, table: StiffnessMap) -> None:
@@ -371,7 +388,7 @@ def draw_map(figure: Any, table: StiffnessMap) -> None:
                 for v, a in ((peak.column, table.columns), (peak.row, table.rows))
             )
             heading += (
-                f"\nlargest {scale * peak.value:.3g}{' ' if unit == 'mm' else ''}{unit}"
+                f"\nlargest {scale * peak.value:#.3g}{' ' if unit == 'mm' else ''}{unit}"
                 f" at {table.columns.name} {across}, {table.rows.name} {along}"
             )
             _contours(figure, axes, x, y, values, polar)
@@ -379,6 +396,8 @@ def draw_map(figure: Any, table: StiffnessMap) -> None:
         if polar:
             axes.set_rlim(0.0, y[-1])
             axes.set_rlabel_position(112.5)
+            axes.tick_params(axis="y", labelsize=7, labelcolor="white")
+            axes.grid(linewidth=0.4)
         else:
             for name, axis in (("x", table.columns), ("y", table.rows)):
                 getattr(axes, f"set_{name}label")(f"{axis.name} ({'°' if axis.unit == 'rad' else 'm'})")
@@ -398,6 +417,7 @@ def _contours(figure: Any, axes: Any, x: Floats, y: Floats, values: Floats, pola
     low, top = float(shown.min()), float(shown.max())
     usual = 4.0 * float(np.percentile(shown.compressed(), 98.0))
     levels = MaxNLocator(12).tick_values(low, min(top, usual) if top > low else low + 1.0)
+    axes.set_facecolor("0.85")
     filled = axes.contourf(x, y, shown, levels=levels, extend="max" if top > levels[-1] else "neither", cmap="viridis")
     lines = axes.contour(x, y, shown, levels=levels, colors="black", linewidths=0.5)
     axes.clabel(lines, fontsize=7)
