@@ -269,6 +269,15 @@ class Robot:
         """Cartesian stiffness of a frame at q (n,) from the stiffnesses of joints and the compliances of links."""
         return self._virtual_joints.stiffness(self._joint_positions(q), frame)
 
+    def compliances(self, q: Any, frame: str = "tool") -> Floats | None:
+        """C (m, 6, 6) of a frame at q (m, n), on all cores; None for robots with closed chains or free joints."""
+        _, (q,) = self._arrays({"q": q})
+        if q.ndim != 2:
+            raise InputError(f"q has shape {q.shape}, expected (m, {self.n})")
+        if self.n != self.mechanism.n or not self._virtual_joints.is_open:
+            return None
+        return self._virtual_joints.compliances(q, frame)
+
     @cached_property
     def _virtual_joints(self) -> VirtualJoints:
         if self.mechanism.base is not None:

@@ -29,7 +29,7 @@ from dyn_core.stiffness.maps import (
 from nodes.progress import Progress
 from nodes.robots import load_fixed_robot
 
-ROBOT = "puma560"
+ROBOT = "agile_wrist"
 """Which robot is mapped offline if none is named."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""

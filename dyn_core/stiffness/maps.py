@@ -321,6 +321,9 @@ def _evaluator(
 
         def at_joints(columns: Floats, rows: Floats, notes: list[str]) -> _Found:
             q = grid.configurations(robot, columns, rows)
+            C = robot.compliances(q, frame)
+            if C is not None:
+                return _Found(wrenches @ C, np.zeros(len(q), np.uint8))
             return _one_by_one(q, lambda each: robot.stiffness(each, frame), wrenches, notes)
 
         return at_joints
@@ -415,7 +418,7 @@ def _contours(figure: Any, axes: Any, x: Floats, y: Floats, values: Floats, pola
     shown = np.ma.masked_invalid(values)
     # Beside a singular pose values have no bound: the scale is that of the rest.
     low, top = float(shown.min()), float(shown.max())
-    usual = 4.0 * float(np.percentile(shown.compressed(), 98.0))
+    usual = 2.0 * float(np.percentile(shown.compressed(), 98.0))
     levels = MaxNLocator(12).tick_values(low, min(top, usual) if top > low else low + 1.0)
     axes.set_facecolor("0.85")
     filled = axes.contourf(x, y, shown, levels=levels, extend="max" if top > levels[-1] else "neither", cmap="viridis")

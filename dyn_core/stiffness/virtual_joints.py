@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..batch import run_batch
 from ..errors import InputError
 from ..jit import compiled_call
 from ..loops.constraints import TYPE, constraint_terms, pack_rows
@@ -205,6 +206,21 @@ class VirtualJoints:
         x = self.at(q)
         point = self.pose(x, frame)[:3, 3]
         return frame_stiffness(self._structure(x, frame), point, frame, self._spring)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are neither closed chains nor free joints: then C = E L L^T E^T, with nothing to be solved."""
+        return len(self._rows) == 0 and len(self.passive) == 0
+
+    def compliances(self, q: Floats, frame: str) -> Floats:
+        """C (m, 6, 6) of a frame at positions q (m, n) of all joints of an open structure, on all cores."""
+        x = np.zeros((len(q), self.mechanism.n))
+        x[:, self.of_joint] = q
+        E = np.empty((len(x), 6, self.mechanism.n))
+        at = self._frame(frame)
+        run_batch(frame_jacobian_batch, self._record, len(x), lambda part: (x[part], *at, E[part]))
+        Y = E @ (self._G[:, self.springs] @ self._L)
+        return Y @ Y.transpose(0, 2, 1)
 
     def pose(self, x: Floats, frame: str) -> Floats:
         """(4, 4) of a frame at positions x of all joints, virtual ones too."""

@@ -103,7 +103,7 @@ def test_a_map_is_that_of_the_core_and_tells_how_far_it_is(shared_arm: Arm, maps
 
 
 def test_a_map_is_cancelled_and_requests_are_answered_meanwhile(shared_arm: Arm, maps: Maps) -> None:
-    handle, future = maps.send(goal(440, 440))
+    handle, future = maps.send(goal(440, 440, wrenches=[Wrench()] * 64))
     assert shared_arm.client.wait(lambda: bool(maps.feedback), 20.0)
     for _ in range(20):
         answer = shared_arm.client.call(GetStiffness, "get_stiffness", GetStiffness.Request(positions=Q))
