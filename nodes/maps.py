@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -74,12 +79,29 @@ def _computed(args: argparse.Namespace) -> StiffnessMap:
     grid = grid_of(args, robot)
     table = empty_map(robot, grid, sign_combinations(args.wrench), args.frame or "tool")
     progress, started = Progress(), time.monotonic()
-    try:
+    with _ctrl_c() as pressed:
         for done in fill(table, robot, grid):
             progress.bar("map", done, table.size, started, _so_far(table.largest_translation, table.largest_rotation))
-    except KeyboardInterrupt:
-        progress.bar("map", 1, 1, started)
+            if pressed.is_set():
+                break
+    progress.bar("map", 1, 1, started)
     return table
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets in the block, in place of an exception anywhere; a second Ctrl-C is as ever."""
+    pressed = threading.Event()
+
+    def press(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, previous)
+
+    previous = signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _asked(args: argparse.Namespace) -> StiffnessMap:
@@ -95,8 +117,8 @@ def _asked(args: argparse.Namespace) -> StiffnessMap:
             progress.bar("map", feedback.done, feedback.total, started, _so_far(shift, turn))
 
     goal = map_goal(grid_of(args, None), sign_combinations(args.wrench), args.frame or "")
-    with server(args.namespace, args.robot) as client:
-        table = map_stiffness(client, goal, show)
+    with server(args.namespace, args.robot) as client, _ctrl_c() as pressed:
+        table = map_stiffness(client, goal, show, pressed.is_set)
     progress.bar("map", 1, 1, started)
     return table
 

@@ -57,31 +57,32 @@ def ask(args: argparse.Namespace, at: np.ndarray | None) -> Answer:
 
 
 def map_stiffness(
-    client: RobotClient, goal: MapStiffness.Goal, show: Callable[[MapStiffness.Feedback], None], timeout: float = 10.0
+    client: RobotClient,
+    goal: MapStiffness.Goal,
+    show: Callable[[MapStiffness.Feedback], None],
+    give_up: Callable[[], bool],
+    timeout: float = 10.0,
 ) -> StiffnessMap:
-    """The map that the server computes; Ctrl-C cancels it there, and what was computed is returned."""
+    """The map that the server computes; once give_up() is true it is cancelled, and what was computed is returned."""
     action = ActionClient(client.node, MapStiffness, "map_stiffness")
     try:
         if not client.wait(action.server_is_ready, timeout):
             raise ClientError("the action map_stiffness is not there")
         sent = action.send_goal_async(goal, lambda message: show(message.feedback))
-        if not client.wait(sent.done, timeout, 0.01):
+        if not client.finish(sent, timeout):
             raise ClientError(f"the action map_stiffness gave no answer within {timeout:g} s")
         handle = sent.result()
         if not handle.accepted:
             raise ClientError("the stiffness server refused the map")
         result = handle.get_result_async()
-        try:
-            client.wait(lambda: result.done() or not action.server_is_ready(), float("inf"), 0.05)
-        except KeyboardInterrupt:
-            handle.cancel_goal_async()
-            if not client.wait(result.done, timeout, 0.05):
-                raise
+        client.wait(lambda: result.done() or give_up() or not action.server_is_ready(), float("inf"))
         if not result.done():
-            raise ClientError("the stiffness server has gone before the map was complete")
+            handle.cancel_goal_async()
+            if not client.finish(result, timeout):
+                raise ClientError("the stiffness server has gone before the map was complete")
         answer = result.result().result
         if not answer.success:
-            raise ClientError(answer.message or "the map was given up")
+            raise ClientError(answer.message)
         return map_of(answer, goal)
     finally:
         action.destroy()
