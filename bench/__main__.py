@@ -1,49 +1,22 @@
-"""``./dyn bench``: every benchmark, or one by its name."""
+"""``./dyn bench``: every benchmark, or one by its name; ``./dyn profile``: where the time of one goes."""
 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import importlib
 import json
-import os
-import platform
+import pstats
 import sys
-from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from dyn_core.errors import DynError
+from bench.report import differences, machine, page
+from dyn_core.errors import DynError, InputError
+from dyn_core.files import write_whole
 
-NAMES = ("dynamics", "customised", "chains", "loops", "denoc", "loop", "stiffness_service")
-
-
-def _measure(name: str) -> tuple[Any, list[str]]:
-    """The figures of a benchmark, and its table."""
-    if name == "dynamics":
-        from bench.dynamics import run
-
-        rows = run()
-        head = f"{'work':34} {'ours':>13} {'peer':>13}  {'':26} ratio [10 % - 90 % of rounds]"
-        return [asdict(row) for row in rows], [head, *(row.row() for row in rows)]
-    module = importlib.import_module(f"bench.{name}")
-    figures = module.run()
-    return figures, module.table(figures)
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    versions = {}
-    for package in ("numpy", "numba", "pin", "mujoco", "casadi", "ros-jazzy-rclpy"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return {
-        "python": platform.python_version(),
-        "processor": platform.processor() or platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "packages": versions,
-    }
+NAMES = ("dynamics", "customised", "chains", "loops", "denoc", "loop", "stiffness_service", "startup")
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
 def main(argv: list[str]) -> int:
@@ -55,22 +28,71 @@ def main(argv: list[str]) -> int:
         "name", nargs="?", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}; all if not given"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--save", metavar="FILE", help="keep the figures as JSON")
+    parser.add_argument("--compare", metavar="FILE", help="set the ratios beside those of an earlier --save")
+    parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md (needs a run of everything)")
     args = parser.parse_args(argv)
-    report: dict[str, Any] = {"machine": machine()}
+    if args.page and args.name:
+        parser.error("--page needs a run of everything: leave out NAME")
+    before = _read(args.compare) if args.compare else None
+    report: dict[str, Any] = {}
+    tables: dict[str, list[str]] = {}
     for name in (args.name,) if args.name else NAMES:
         print(f"dyn bench: measuring {name}", file=sys.stderr, flush=True)
-        try:
-            figures, lines = _measure(name)
-        except DynError as error:
-            print(f"dyn bench: {name}: {error}", file=sys.stderr)
-            return 2
-        report[name] = figures
+        module = importlib.import_module(f"bench.{name}")
+        report[name] = module.run()
+        tables[name] = module.table(report[name])
         if not args.json:
-            print("\n".join(lines), end="\n\n")
+            print("\n".join(tables[name]), end="\n\n", flush=True)
+        if args.save:  # after each, so that an interrupted run keeps what it has
+            write_whole(Path(args.save), json.dumps({"machine": machine(), **report}, indent=1) + "\n")
+    report["machine"] = machine()
     if args.json:
         print(json.dumps(report))
+    if before is not None:
+        print("\n".join(differences(report, before)), file=sys.stderr if args.json else sys.stdout)
+    if args.page:
+        write_whole(PAGE, page(report, tables))
+        print(f"dyn bench: wrote {PAGE}", file=sys.stderr)
     return 0
 
 
+def profile(argv: list[str]) -> int:
+    """Run one benchmark under Python's profiler, and show the functions that take the most time."""
+    parser = argparse.ArgumentParser(
+        prog="./dyn profile",
+        description="Show where the time of a benchmark goes: Python functions by their own time."
+        " Compiled kernels appear as the function that calls them.",
+    )
+    parser.add_argument("name", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("--lines", type=int, default=25, metavar="N", help="functions to show (default: 25)")
+    parser.add_argument("--save", metavar="FILE", help="keep the whole profile, for pstats or snakeviz")
+    args = parser.parse_args(argv)
+    module = importlib.import_module(f"bench.{args.name}")
+    profiler = cProfile.Profile()
+    try:
+        profiler.runcall(module.run)
+    finally:  # an interrupted run shows what it has
+        if args.save:
+            profiler.dump_stats(args.save)
+        pstats.Stats(profiler).strip_dirs().sort_stats("tottime").print_stats(args.lines)
+    return 0
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InputError(f"{path} is no file of `./dyn bench --save` ({error})") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is no file of `./dyn bench --save`")
+    return found
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except DynError as error:
+        sys.exit(f"dyn bench: {error}")

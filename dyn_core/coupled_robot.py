@@ -92,6 +92,7 @@ class CoupledRobot(Robot):
         """As `Robot.mixed_dynamics` by the partition (71); a joint is elastic if it or a follower has a spring."""
         values = {"q": q, "qd": qd, "tau": self._still if tau is None else self._with_base(tau), "qdd": qdd}
         _, (q, qd, tau, qdd) = self.checked_state(values)
+        qdd = qdd.copy()
         elastic = np.abs(self.G[self._base :, self._base :]).T @ self.mechanism.elastic > 0.0
         free = np.concatenate([np.ones(self._base, bool), elastic])
         A, H = self.mass_matrix(q), self.inverse_dynamics(q, qd, np.where(free, 0.0, qdd), wrenches)

@@ -102,6 +102,7 @@ class FloatingRobot(Robot):
         values = {"q": q, "qd": qd, "tau": self._still if tau is None else self._with_base(tau), "qdd": qdd}
         lead, arrays = self._arrays(values, (self.nq, self.nv, self.nv, self.nv))
         self._check_quaternion(arrays[0])
+        arrays[2:] = [array.copy() for array in arrays[2:]]
         flat_q, flat_qd, flat_tau, flat_qdd = (self._rows(array) for array in arrays)
         w = self._flat_wrenches(wrenches, lead, len(flat_q))
         rigid = 1.0 - self.mechanism.elastic

@@ -120,6 +120,7 @@ class Robot:
         """
         values = {"q": q, "qd": qd, "tau": self._zero if tau is None else tau, "qdd": qdd}
         lead, arrays = self._arrays(values)
+        arrays[2:] = [array.copy() for array in arrays[2:]]
         flat_q, flat_qd, flat_tau, flat_qdd = (array.reshape(-1, self.n) for array in arrays)
         w = self._flat_wrenches(wrenches, lead, len(flat_q))
         rigid = 1.0 - self.mechanism.elastic
@@ -314,7 +315,10 @@ class Robot:
     def _arrays(
         self, values: dict[str, Any], sizes: tuple[int, ...] | None = None
     ) -> tuple[tuple[int, ...], list[Floats]]:
-        """The leading axes, and finite contiguous arrays of shape (*leading axes, size); size: n if not given."""
+        """The leading axes, and finite contiguous arrays of shape (*leading axes, size); size: n if not given.
+
+        Arrays that are so already are the user's own, to be read only.
+        """
         wanted = (self.n,) * len(values) if sizes is None else sizes
         arrays = {}
         for (key, value), n in zip(values.items(), wanted, strict=True):
@@ -324,7 +328,8 @@ class Robot:
                 raise InputError(f"{key} must be numbers, found {value!r:.80}") from None
             if array.ndim == 0 or array.shape[-1] != n:
                 raise InputError(f"{key} has shape {array.shape}, {self.name} needs ({n},) or (..., {n})")
-            if not np.isfinite(array).all():
+            # The sum is finite wherever all are, but where it overflows; it takes a fraction of the time.
+            if not np.isfinite(array.sum()) and not np.isfinite(array).all():
                 raise InputError(f"{key} is not finite")
             arrays[key] = array
         try:
@@ -332,7 +337,11 @@ class Robot:
         except ValueError:
             shapes = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
             raise InputError(f"leading axes do not fit together: {shapes}") from None
-        return lead, [np.array(np.broadcast_to(a, (*lead, a.shape[-1])), order="C") for a in arrays.values()]
+        return lead, [
+            a if a.shape[:-1] == lead and a.flags.carray and type(a) is np.ndarray
+            else np.array(np.broadcast_to(a, (*lead, a.shape[-1])), order="C")
+            for a in arrays.values()
+        ]  # fmt: skip
 
     _fast_calls: ClassVar[dict[str, FastCall]] = {
         "_inverse_call": fast.inverse_dynamics,

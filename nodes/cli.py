@@ -35,6 +35,7 @@ The first command that needs it sets everything up inside this folder.
   generate    write fast straight-line code of a robot's dynamics
   test        run the linter, the type checker and all tests
   bench       measure speed, side by side with other libraries
+  profile     show where the time of a benchmark goes
   reproduce   compute what a paper prints and plots, and compare
   dac         look at a real arm's converters, calibrate them, run their bridge
   security    say what of this machine's robot is open to whom
@@ -302,6 +303,15 @@ def _test_options(parser: argparse.ArgumentParser) -> None:
 def _bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("arguments", nargs="*", metavar="NAME", help="which benchmark (default: all)")
     _json_option(parser)
+    parser.add_argument("--save", metavar="FILE", help="keep the figures as JSON")
+    parser.add_argument("--compare", metavar="FILE", help="set the ratios beside those of an earlier --save")
+    parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md (needs a run of everything)")
+
+
+def _profile_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("arguments", nargs=1, metavar="NAME", help="which benchmark")
+    parser.add_argument("--lines", type=_whole, default=25, metavar="N", help="functions to show (default: 25)")
+    parser.add_argument("--save", metavar="FILE", help="keep the whole profile, for pstats or snakeviz")
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -421,6 +431,12 @@ def _bench(args: argparse.Namespace) -> int:
     from bench.__main__ import main as bench
 
     return bench(args.arguments)
+
+
+def _profile(args: argparse.Namespace) -> int:
+    from bench.__main__ import profile
+
+    return profile(args.arguments)
 
 
 def _reproduce(args: argparse.Namespace) -> int:
@@ -561,6 +577,13 @@ COMMANDS = {
         _bench,
         ("./dyn bench", "./dyn bench --json"),
     ),
+    "profile": Command(
+        "Show where the time of a benchmark goes.",
+        "bench",
+        _profile_options,
+        _profile,
+        ("./dyn profile dynamics", "./dyn profile simulation --save simulation.prof"),
+    ),
     "reproduce": Command(
         "Compute each result that a paper prints or plots; status 1 if one that should come out does not.",
         "reproduce",
@@ -591,7 +614,7 @@ COMMANDS = {
     ),
 }
 
-HANDED_ON = ("test", "bench")
+HANDED_ON = ("test", "bench", "profile")
 """Commands whose arguments belong to another program and are not parsed here."""
 
 

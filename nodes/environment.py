@@ -63,7 +63,12 @@ MODULES: dict[str, dict[str, str]] = {
         "setuptools": "setuptools",
         "trimesh": "trimesh",
     },
-    "bench": {"casadi": "casadi", "pinocchio": "pin", "mujoco": "mujoco"},
+    "bench": {
+        "casadi": "casadi",
+        "pinocchio": "pin",
+        "mujoco": "mujoco",
+        "roboticstoolbox": "roboticstoolbox-python",
+    },
 }
 """Beside a sourced ROS 2: the modules wanted of each requirement file, and the packages that bring them."""
 

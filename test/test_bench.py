@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from bench import chains
+from bench import chains, peers, report
+from bench.__main__ import main
 from bench.compare import DifferentAnswers, require_same
-from dyn_core import Robot
+from dyn_core import Robot, load_robot
+from dyn_core.errors import InputError
 
 
 def test_growth_is_the_exponent() -> None:
@@ -43,3 +47,42 @@ def test_operations_grow_as_the_algorithms_do() -> None:
 def test_answers_that_differ_are_not_compared() -> None:
     with pytest.raises(DifferentAnswers, match="differ by"):
         require_same("work", "peer", (np.ones(2), np.array([1.0, 1.1])))
+
+
+def row(ratio: float, goal: float = 0.5, **more: object) -> dict[str, object]:
+    return {"work": "calls", "peer": "pinocchio", "ratio": ratio, "goal": goal, **more}
+
+
+def test_goals_are_found_however_deep() -> None:
+    figures = {"a": [row(0.4)], "b": {"c": [{"d": row(0.7)}], "other": 3.0}}
+    assert [found["ratio"] for found in report.with_goals(figures)] == [0.4, 0.7]
+
+
+def test_a_run_is_compared_with_an_earlier_one() -> None:
+    old = {"x": [row(0.4, low=0.38, high=0.42)]}
+    assert "slower" in report.differences({"x": [row(0.8, low=0.7, high=0.9)]}, old)[1]
+    assert "faster" in report.differences({"x": [row(0.2, low=0.1, high=0.3)]}, old)[1]
+    assert "the same" in report.differences({"x": [row(0.41, low=0.39, high=0.43)]}, old)[1]
+    assert report.differences({}, old) == ["the two runs have no comparison in common"]
+
+
+def test_the_page_says_what_was_missed_and_what_it_would_need() -> None:
+    figures = {"machine": report.machine(), "x": [row(0.6, needed="a faster call")]}
+    text = report.page(figures, {"x": ["a table"]})
+    assert "missed by 20 %: a faster call" in text
+    assert "a table" in text
+
+
+def test_a_file_that_is_no_earlier_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    for text in ("no json", "[]"):
+        path.write_text(text)
+        with pytest.raises(InputError, match="is no file of"):
+            main(["dynamics", "--compare", str(path)])
+    with pytest.raises(InputError, match="cannot be read"):
+        main(["dynamics", "--compare", str(tmp_path / "none.json")])
+
+
+def test_kdl_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(peers, "DEBIAN", tmp_path)
+    assert peers.kdl(load_robot("puma560")) is None

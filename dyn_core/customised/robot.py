@@ -19,6 +19,7 @@ from ..jit import cache_folder, digest
 from ..mechanism import Floats, Mechanism
 from ..robot import Method, Robot
 from ..tree.record import OK, pack
+from .lanes import LANES
 from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source, require_customisable
 
 HERE = Path(__file__)
@@ -28,9 +29,15 @@ ENTRIES = """
 from dyn_core.fastcall import (
     FastCall, answered, bound_to, is_vector, matrix, new_answer, no_answer, vector, words
 )
+from dyn_core.customised.lanes import LANES, beyond, cosine, drain, fill, sine, status_of
 from dyn_core.jit import entry, kernel
+import numpy as np
 
 {model} = kernel({model})
+
+{lanes}
+
+{model}_lanes = kernel({model}_lanes)
 
 
 @FastCall
@@ -46,9 +53,18 @@ def fast(self, arguments, count):
 
 @entry
 def batch(record, {arguments}):
+    W = np.empty({size})
+    flat = {last}.reshape({last}.shape[0], {answers})
     status = OK
-    for b in range(q.shape[0]):
-        status = max(status, {model}({rows}))
+    for first in range(0, q.shape[0], LANES):
+        {fills}
+        if beyond(W, {n}):
+            for b in range(first, min(first + LANES, q.shape[0])):
+                status = max(status, {model}({rows}))
+        else:
+            {model}_lanes(W)
+            status = max(status, status_of(W, {status}))
+            drain(W, {inputs}, flat, first)
     return status
 """
 """What the module of a model has beside its source: calls like those of the general kernels. No record is read."""
@@ -66,7 +82,8 @@ def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
         return sys.modules[name]
     path = cache_folder(HERE) / f"{name}.py"
     if not path.is_file():
-        text = checked_source(mechanism, model).text + _entries(mechanism.n, model)
+        source = checked_source(mechanism, model)
+        text = source.text + _entries(mechanism.n, model, source.lanes)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -122,16 +139,25 @@ def difference(mechanism: Mechanism, source: CustomisedSource) -> float:
     return worst
 
 
-def _entries(n: int, model: Model) -> str:
-    *given, _ = ARGUMENTS[model]
+def _entries(n: int, model: Model, lanes: str) -> str:
+    *given, last = ARGUMENTS[model]
+    inputs, answers = n * len(given), n * n if model == "mass_matrix" else n
     answer = f"matrix(answer, {n}, {n})" if model == "mass_matrix" else f"vector(answer, {n})"
     return ENTRIES.format(
         model=model,
+        lanes=lanes,
+        n=n,
         count=len(given),
         vectors=" and ".join(f"is_vector(context, a[{k}], {n})" for k in range(len(given))),
         views=", ".join([*(f"vector(a[{k}], {n})" for k in range(len(given))), answer]),
         arguments=", ".join(ARGUMENTS[model]),
         rows=", ".join(f"{argument}[b]" for argument in ARGUMENTS[model]),
+        last=last,
+        inputs=inputs,
+        answers=answers,
+        status=inputs + answers,
+        size=LANES * (inputs + answers + 2),
+        fills="; ".join(f"fill(W, {n * k}, {argument}, first)" for k, argument in enumerate(given)),
     )
 
 

@@ -1,0 +1,115 @@
+"""Batches of a customised model, several states at a time in the processor's vector registers.
+
+A customised model is one long expression. Over a few states side by side (lanes), with everything at constant places of
+one array, LLVM turns it into vector instructions. Sines and cosines are polynomials here, because a call into the
+library would be one call per state.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..jit import kernel
+from ..tree.record import NOT_FINITE, OK, SINGULAR
+
+LANES = 8
+LARGEST_ANGLE = 1e6  # below it a multiple of pi / 2 is taken off exactly
+
+# pi / 2 in three parts, the first two of 33 bits (as in fdlibm's e_rem_pio2.c)
+P1, P2, P3 = 1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21
+
+
+@kernel
+def _quarter(x):
+    """(r, k): x = r + k pi / 2 with |r| <= pi / 4."""
+    k = np.rint(x * 0.6366197723675814)
+    return ((x - k * P1) - k * P2) - k * P3, k
+
+
+@kernel
+def _sine(r):
+    """sin r for |r| <= pi / 4; coefficients of the Cephes library (S. L. Moshier, sin.c)."""
+    z = r * r
+    p = 1.58962301576546568060e-10
+    p = p * z - 2.50507477628578072866e-8
+    p = p * z + 2.75573136213857245213e-6
+    p = p * z - 1.98412698295895385996e-4
+    p = p * z + 8.33333333332211858878e-3
+    p = p * z - 1.66666666666666307295e-1
+    return r + r * z * p
+
+
+@kernel
+def _cosine(r):
+    """cos r for |r| <= pi / 4; coefficients of the Cephes library."""
+    z = r * r
+    p = -1.13585365213876817300e-11
+    p = p * z + 2.08757008419747316778e-9
+    p = p * z - 2.75573141792967388112e-7
+    p = p * z + 2.48015872888517045348e-5
+    p = p * z - 1.38888888888730564116e-3
+    p = p * z + 4.16666666666665929218e-2
+    return 1.0 - 0.5 * z + z * z * p
+
+
+@kernel
+def _turn(k):
+    """(1 where k is odd, -1 where its half rounded down is odd): which function, and its sign, in quarter turn k."""
+    half = np.floor(0.5 * k)
+    return k - 2.0 * half, 1.0 - 2.0 * (half - 2.0 * np.floor(0.5 * half))
+
+
+@kernel
+def sine(x):
+    """sin x for |x| < LARGEST_ANGLE, without branches."""
+    r, k = _quarter(x)
+    odd, sign = _turn(k)
+    return sign * (_cosine(r) if odd != 0.0 else _sine(r))
+
+
+@kernel
+def cosine(x):
+    """cos x for |x| < LARGEST_ANGLE, without branches."""
+    r, k = _quarter(x)
+    odd, sign = _turn(k)
+    return sign * (-_sine(r) if odd != 0.0 else _cosine(r))
+
+
+@kernel
+def fill(W, at, rows, first):
+    """Put LANES rows, from `first` on (the last one again where there are no more), at places `at`, ... of W."""
+    last = rows.shape[0] - 1
+    for l in range(LANES):
+        s = min(first + l, last)
+        for j in range(rows.shape[1]):
+            W[(at + j) * LANES + l] = rows[s, j]
+
+
+@kernel
+def drain(W, at, rows, first):
+    """The other way round."""
+    for l in range(min(LANES, rows.shape[0] - first)):
+        for j in range(rows.shape[1]):
+            rows[first + l, j] = W[(at + j) * LANES + l]
+
+
+@kernel
+def beyond(W, n):
+    """Whether an angle is too large for `sine` (or not a number)."""
+    largest = 0.0
+    for k in range(n * LANES):
+        largest = max(largest, abs(W[k]) if W[k] == W[k] else LARGEST_ANGLE)
+    return largest >= LARGEST_ANGLE
+
+
+@kernel
+def status_of(W, at):
+    """Status of all lanes: at place `at` is 0 where all is finite, behind it what is positive where answers exist."""
+    status = OK
+    for l in range(LANES):
+        if not W[(at + 1) * LANES + l] > 0.0:
+            status = SINGULAR
+    for l in range(LANES):
+        if W[at * LANES + l] != 0.0:
+            status = max(status, NOT_FINITE)
+    return status
