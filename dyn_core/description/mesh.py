@@ -22,7 +22,6 @@ from .solids import Bools
 KEYS = ("file", "scale")
 MAX_BYTES = 100_000_000
 EMPTY = 1e-12  # of the cube around a mesh: below it, its volume is rounding
-BLOCK = 2_000_000  # triangles times points at once
 
 
 @dataclass(frozen=True)
@@ -44,17 +43,28 @@ class Mesh:
         return self.triangles.min(axis=(0, 1)), self.triangles.max(axis=(0, 1))
 
     def contains(self, points: Floats) -> Bools:
-        """The triangles' solid angles, seen from a point inside, add up to 4 pi (van Oosterom and Strackee)."""
-        step = max(1, BLOCK // len(self.triangles))
-        turns = [self._solid_angle(points[k : k + step]) for k in range(0, len(points), step)]
-        return np.concatenate(turns) > 2.0 * math.pi if turns else np.zeros(0, dtype=np.bool_)
+        """A ray along z leaves the body once more than it enters it."""
+        x0, y0, _ = self.triangles.min(axis=1).T.copy()
+        x1, y1, z1 = self.triangles.max(axis=1).T.copy()
+        inside = np.zeros(len(points), dtype=np.bool_)
+        for k, (x, y, z) in enumerate(points):
+            near = (x0 <= x) & (x <= x1) & (y0 <= y) & (y <= y1) & (z <= z1)
+            inside[k] = _leaves_less_enters(self.triangles[near], points[k]) > 0
+        return inside
 
-    def _solid_angle(self, points: Floats) -> Floats:
-        a, b, c = (self.triangles[None, :, k] - points[:, None] for k in range(3))
-        A, B, C = (np.linalg.norm(v, axis=2) for v in (a, b, c))
-        volume = np.einsum("pti,pti->pt", a, np.cross(b, c))
-        ab, bc, ca = (np.einsum("pti,pti->pt", u, v) for u, v in ((a, b), (b, c), (c, a)))
-        return np.asarray(2.0 * np.arctan2(volume, A * B * C + ab * C + bc * A + ca * B).sum(axis=1))
+
+def _leaves_less_enters(triangles: Floats, point: Floats) -> int:
+    """Of a ray along +z from the point through the triangles (n, 3, 3)."""
+    start, end = triangles, np.roll(triangles, -1, axis=1)
+    upwards = (start[..., 1] <= end[..., 1])[..., None]  # so that an edge gives both its triangles the same number
+    a, b = np.where(upwards, start, end), np.where(upwards, end, start)
+    crosses = (a[..., 1] > point[1]) != (b[..., 1] > point[1])
+    rise = np.where(crosses, b[..., 1] - a[..., 1], 1.0)
+    beyond = point[0] < a[..., 0] + (point[1] - a[..., 1]) * (b[..., 0] - a[..., 0]) / rise
+    hit = triangles[(crosses & beyond).sum(axis=1) % 2 == 1]
+    normal = np.cross(hit[:, 1] - hit[:, 0], hit[:, 2] - hit[:, 0])
+    above = np.einsum("ti,ti->t", normal, hit[:, 0] - point) * normal[:, 2] > 0.0
+    return int(np.sign(normal[above, 2]).sum())
 
 
 def read_mesh(section: Section) -> Mesh | None:

@@ -12,7 +12,7 @@ from .mesh import Mesh
 from .solids import Bools, Solid
 
 POINTS = 1000
-EFFORT = 20_000_000  # points times triangles of a mesh, at most
+EFFORT = 100_000_000  # points times triangles of a mesh, at most
 STEPS = 1.0 / 1.2207440846057596 ** np.arange(1, 4)  # of a sequence that fills a cube evenly: root of x^4 = x + 1
 
 
