@@ -266,9 +266,14 @@ class Robot:
 
     # stiffness and description
 
-    def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
-        """Cartesian stiffness of a frame at q (n,) from the stiffnesses of joints and the compliances of links."""
-        return self._virtual_joints.stiffness(self._joint_positions(q), frame)
+    def stiffness(self, q: Any, frame: str = "tool", wrench: Any = None) -> Stiffness:
+        """Cartesian stiffness of a frame at q (n,) from the stiffnesses of joints and the compliances of links.
+
+        wrench: (6,) a load on the frame (N, N m, base axes) under which it stands at q; it changes the stiffness by the
+        congruence term of Chen and Kao. None: unloaded.
+        """
+        load = None if wrench is None else self._wrench(wrench)
+        return self._virtual_joints.stiffness(self._joint_positions(q), frame, load)
 
     def compliances(self, q: Any, frame: str = "tool") -> Floats | None:
         """C (m, 6, 6) of a frame at q (m, n), on all cores; None for robots with closed chains or free joints."""
@@ -301,10 +306,14 @@ class Robot:
 
     def deflected(self, q: Any, wrench: Any, frame: str = "tool") -> Deflection:
         """As `deflection`, with the directions that nothing holds, and whether there is an equilibrium at all."""
+        return self.stiffness(q, frame).deflected(self._wrench(wrench))
+
+    @staticmethod
+    def _wrench(wrench: Any) -> Floats:
         w = np.asarray(wrench, float)
         if w.shape != (6,) or not np.isfinite(w).all():
             raise InputError(f"the wrench must be six finite numbers (force, moment), found shape {w.shape}: {w}")
-        return self.stiffness(q, frame).deflected(w)
+        return w
 
     def urdf(self) -> str:
         """The robot as URDF text."""

@@ -30,7 +30,7 @@ from .stiffness.cartesian import from_matrix
 
 TURNED = 1e-6  # by which a given rotation may differ from an orthogonal matrix
 OFF_CENTRE = 1e-6  # m, by which a pose's position may differ from what the rotation makes of it
-FOLDED = 1e-9  # |(u x v) . w| below which a leg is folded or straight
+FOLDED = 1e-7  # |(u x v) . w| below which a leg is folded or straight
 
 
 class SphericalRobot(LoopRobot):
@@ -76,9 +76,7 @@ class SphericalRobot(LoopRobot):
         if given.shape == (4, 4):
             Q = Q @ self._tool_R.T
             if np.abs(given[:3, 3] - Q @ self._tool_p).max() > OFF_CENTRE:
-                raise WorkspaceError(
-                    f"{self.name} only turns about its centre: its tool cannot be at {given[:3, 3]}"
-                )
+                raise WorkspaceError(f"{self.name} only turns about its centre: its tool cannot be at {given[:3, 3]}")
         return np.ascontiguousarray(Q)
 
     # kinematics
@@ -162,8 +160,10 @@ class SphericalRobot(LoopRobot):
         Q = self.rotation_of(orientation)
         return self._stiffness(Q, self._legs, frame, lambda: self.all_positions(self.inverse_kinematics(Q)))
 
-    def stiffness(self, q: Any, frame: str = "tool") -> Stiffness:
-        """Cartesian stiffness of a frame at q (3,)."""
+    def stiffness(self, q: Any, frame: str = "tool", wrench: Any = None) -> Stiffness:
+        """Cartesian stiffness of a frame at q (3,); wrench: as for any Robot."""
+        if wrench is not None:
+            return super().stiffness(q, frame, wrench)
         (q_a,) = self._single({"q": q})
         full = self._full(q_a)
         Q = np.ascontiguousarray(self.tree.forward_kinematics(full, self._platform.name)[:3, :3])

@@ -10,6 +10,7 @@ from .report import Report
 PAPERS = {
     "saha2001": "Saha and Schiehlen, Recursive Kinematics and Dynamics for Closed Loop Multibody Systems",
     "wang2001": "Wang, Gosselin and Cheng, Modeling and Simulation of Robotic Systems with Closed Kinematic Chains",
+    "wu2014": "Wu, Bai and Kepler, Mobile platform center shift in spherical parallel manipulators with flexible limbs",
 }
 """The papers' names, each that of a module here, and what they stand for."""
 

@@ -118,7 +118,7 @@ def curved_beam(R: float, arc: float, section: Section, material: Material) -> F
             [-R * v, -R * s, 0.0, 0.0, 0.0, 1.0],
         ])  # fmt: skip
         C += R * weight * (B.T * D) @ B
-    return C
+    return 0.5 * (C + C.T)
 
 
 def straight_beam(length: float, section: Section, material: Material) -> Floats:

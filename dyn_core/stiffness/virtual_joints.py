@@ -14,15 +14,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..batch import run_batch
-from ..errors import InputError
+from ..errors import InputError, SingularityError
 from ..jit import compiled_call
 from ..loops.constraints import TYPE, constraint_terms, pack_rows
 from ..mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Frame, Mechanism
 from ..tree.kinematics import frame_jacobian_batch, frame_pose_batch
 from ..tree.record import pack
 from .beam import tip_jacobian
-from .cartesian import Stiffness, Structure, frame_stiffness
+from .cartesian import LOADED, RANK_TOLERANCE, Stiffness, Structure, frame_stiffness, yielding
 
+STEP = 1e-5  # m or rad, of the differences that give the congruence term
+ILL = 1e-12  # inverse condition number below which a loaded structure counts as singular
 NO_ENERGY = 1e-12  # of the largest eigenvalue of a compliance, below which a direction is rigid
 
 
@@ -109,13 +111,12 @@ def parallel_stiffness(legs: Sequence[Leg], frame: str = "platform") -> Stiffnes
         return np.hstack([parts[0], *(np.zeros_like(part) for part in parts[1:])])
 
     def closed(parts: Sequence[Floats]) -> Floats:
+        ends = [np.vstack([part[:3] / length, part[3:]]) for part in parts]
         rows = [
-            np.hstack([parts[0], *(-part if k == i else np.zeros_like(part) for k, part in enumerate(parts[1:]))])
-            for i in range(len(parts) - 1)
+            np.hstack([ends[0], *(-end if k == i else np.zeros_like(end) for k, end in enumerate(ends[1:]))])
+            for i in range(len(ends) - 1)
         ]
-        A = np.vstack(rows) if rows else np.zeros((0, sum(part.shape[1] for part in parts)))
-        A.reshape(-1, 6, A.shape[1])[:, :3] /= length
-        return A
+        return np.vstack(rows) if rows else np.zeros((0, sum(end.shape[1] for end in ends)))
 
     return frame_stiffness(Structure(first(Y), first(Q), closed(Y), closed(Q), length), point, frame)
 
@@ -201,10 +202,12 @@ class VirtualJoints:
         x[self.of_joint] = q
         return x
 
-    def stiffness(self, q: Floats, frame: str) -> Stiffness:
-        """Of a frame at closed positions q (n,) of all joints, unloaded."""
+    def stiffness(self, q: Floats, frame: str, wrench: Floats | None = None) -> Stiffness:
+        """Of a frame at closed positions q (n,) of all joints, unloaded, or in which they stand under a wrench (6,)."""
         x = self.at(q)
         point = self.pose(x, frame)[:3, 3]
+        if wrench is not None and np.any(wrench):
+            return self._loaded(x, frame, np.asarray(wrench, float), point)
         return frame_stiffness(self._structure(x, frame), point, frame, self._spring)
 
     @property
@@ -221,6 +224,60 @@ class VirtualJoints:
         run_batch(frame_jacobian_batch, self._record, len(x), lambda part: (x[part], *at, E[part]))
         Y = E @ (self._G[:, self.springs] @ self._L)
         return Y @ Y.transpose(0, 2, 1)
+
+    def _loaded(self, x: Floats, frame: str, w: Floats, point: Floats) -> Stiffness:
+        """The conservative congruence transformation of Chen and Kao, for any structure.
+
+        With energy |y|^2 / 2 and closure A(c) = 0, equilibrium is g(c) = (y, 0) - E(c)^T w + A(c)^T lambda = 0 in the
+        coordinates c = (y, q). A change of the wrench then moves them by (dg/dc) dc + A^T dlambda = E^T dw, A dc = 0.
+        Springs are taken as already deflected where they stand; K is not symmetric under a moment, whose axes are the
+        base's.
+        """
+        s = self._structure(x, frame)
+        unit = np.array([s.length] * 3 + [1.0] * 3)
+        Y = yielding(s)
+        Z = np.hstack([Y.held, Y.loose])
+        T, r = Y.T @ Z, Y.held.shape[1]
+        push = T.T @ (unit * w)
+        if len(push) > r and np.abs(push[r:]).max() > LOADED * np.linalg.norm(unit * w):
+            raise SingularityError(f"{self.name}: there is no equilibrium under this wrench: a passive joint gives way")
+        c = Y.N @ Y.held @ push[:r]
+        c[s.E_y.shape[1] :] = 0.0
+        B = np.zeros((len(x), s.E_y.shape[1] + s.E_q.shape[1]))
+        B[self.springs, : s.E_y.shape[1]] = self._L
+        B[self.passive, np.arange(s.E_y.shape[1], B.shape[1])] = 1.0
+        A = self.closure(x)[1] @ B
+        E = self.jacobian(x, frame) @ B
+        forces = np.linalg.lstsq(A.T, E.T @ w - c, rcond=1e-12)[0]
+        H = np.zeros((B.shape[1], B.shape[1]))
+        H[: s.E_y.shape[1], : s.E_y.shape[1]] = np.eye(s.E_y.shape[1])
+        for j, way in enumerate(B.T):
+            h = STEP / np.abs(way).max()
+            step = h * self._G @ way
+            ahead, behind = (
+                self.closure(at)[1].T @ forces - self.jacobian(at, frame).T @ w for at in (x + step, x - step)
+            )
+            H[:, j] += B.T @ (ahead - behind) / (2.0 * h)
+        N = Y.N @ Z
+        H = N.T @ H @ N
+        stable = np.linalg.eigvalsh(0.5 * (H + H.T))[0] > -RANK_TOLERANCE if len(H) else True
+        said = "" if stable else "the equilibrium under this wrench is not stable: the structure buckles"
+        null = np.zeros((6, 0))
+        sigma = np.linalg.svd(T, compute_uv=False)
+        if len(H) == 0 or np.linalg.cond(H) > 1.0 / ILL or len(sigma) < 6 or sigma[5] < RANK_TOLERANCE * sigma[0]:
+            return self._loaded_partly(H, T, unit, point, frame, said)
+        C = T @ np.linalg.solve(H, T.T)
+        K = np.linalg.inv(C) / np.outer(unit, unit)
+        return Stiffness(frame, point, C * np.outer(unit, unit), K, 6, said, null)
+
+    def _loaded_partly(self, H: Floats, T: Floats, unit: Floats, point: Floats, frame: str, said: str) -> Stiffness:
+        """Where the frame is rigid in some directions only a compliance exists; where it is loose, only a stiffness."""
+        if len(H) and np.linalg.cond(H) <= 1.0 / ILL:
+            C = T @ np.linalg.solve(H, T.T) * np.outer(unit, unit)
+            rank = int(np.linalg.matrix_rank(T, RANK_TOLERANCE * float(np.abs(T).max())))
+            said = said or f"the frame is rigid in {6 - rank} of 6 directions; the compliance is given"
+            return Stiffness(frame, point, C, None, rank, said, np.zeros((6, 0)))
+        raise SingularityError(f"{self.name}: the stiffness under this wrench is singular; see it without the wrench")
 
     def pose(self, x: Floats, frame: str) -> Floats:
         """(4, 4) of a frame at positions x of all joints, virtual ones too."""
