@@ -95,6 +95,8 @@ def differences(a: Mechanism, b: Mechanism, names: Mapping[str, str] | None = No
         return "other links are flexible"
     if difference := _compliances(a, b):
         return difference
+    if a.platform != b.platform:
+        return "another link is the platform"
     if a.n != b.n:
         return f"{a.n} joints became {b.n}"
     wanted = {(names or {}).get(frame.name, frame.name): frame for frame in a.frames if not is_base_frame(a, frame)}
@@ -124,8 +126,9 @@ def differences(a: Mechanism, b: Mechanism, names: Mapping[str, str] | None = No
 def _open(m: Mechanism, frames: list[Frame]) -> Mechanism:
     """All joints independent, chains open, with these frames."""
     return replace(
-        m, frames=tuple(frames), mimic=None, loops=(), assembly=None, beams=(), compliances=(), spherical=None
-    )
+        m, frames=tuple(frames), mimic=None, loops=(), assembly=None, beams=(), compliances=(), spherical=None,
+        platform=None,
+    )  # fmt: skip
 
 
 def _part(a: Mechanism, b: Mechanism, part: str) -> str:

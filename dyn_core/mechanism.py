@@ -223,6 +223,8 @@ class Mechanism:
     """Which links give way, for the Cartesian stiffness; everything else takes links as rigid."""
     spherical: Spherical | None = None
     """The angles of a spherical parallel manipulator, whose tree and loops this mechanism is."""
+    platform: int | None = None
+    """The body that the legs of a parallel robot carry; the other branches of the base are its legs."""
 
     @property
     def n(self) -> int:

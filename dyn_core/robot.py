@@ -469,11 +469,15 @@ def robot_names() -> list[str]:
 
 
 def robot_of(mechanism: Mechanism) -> Robot:
-    """The kind of Robot for a mechanism: spherical, with loops, with coupled joints, on a floating or a fixed base."""
+    """The kind of Robot for a mechanism: spherical, parallel, with loops, coupled joints, a floating or a fixed base."""
     if mechanism.loops and mechanism.spherical is not None:
         from .spherical_robot import SphericalRobot
 
         return SphericalRobot(mechanism)
+    if mechanism.loops and mechanism.platform is not None:
+        from .parallel_robot import ParallelRobot
+
+        return ParallelRobot(mechanism)
     if mechanism.loops:
         from .loop_robot import LoopRobot
 

@@ -33,7 +33,9 @@ from .library import PARTS
 from .notation import NOTATIONS, Placement, origin
 from .pose import inertia_about_origin
 
-ROBOT_KEYS = ("name", "description", "sources", "gravity", "base", "tool", "joints", "loops", "assembly")
+ROBOT_KEYS = (
+    "name", "kind", "description", "sources", "gravity", "base", "tool", "joints", "loops", "assembly", "platform", "legs",
+)  # fmt: skip
 JOINT_KEYS = (
     "name", "type", "parent", *NOTATIONS, "axis", "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness",
     "spring", "mimic", "active", "link", "motor",
@@ -144,8 +146,13 @@ def read_mechanism(document: Document) -> Mechanism:
     name = root.name("name")
     description = root.text("description")
     root.texts("sources")
-    base = _read_base(root)
     gravity = root.vector("gravity", 3, unit="m/s^2", default=STANDARD_GRAVITY)
+    if "kind" in root:
+        root.choice("kind", ("parallel",))
+        return _load_parallel(document, root, name, description, gravity)
+    if "legs" in root:
+        root.problem("legs", "given without kind: parallel", "kind: parallel")
+    base = _read_base(root)
     joints: list[_Joint] = []
     for section in root.sections("joints", JOINT_KEYS):
         if len(joints) == MAX_JOINTS:
@@ -171,11 +178,45 @@ def read_mechanism(document: Document) -> Mechanism:
     if cuts:
         assembly = read_assembly(root, mechanism.joint_names, mechanism.joint_type)
         mechanism = dataclasses.replace(mechanism, assembly=assembly)
+    if "platform" in root:
+        mechanism = dataclasses.replace(mechanism, platform=_read_platform(root, mechanism))
     _check_mass_matrix(mechanism, moving)
     if mechanism.base is not None and mechanism.base.M + mechanism.M.sum() == 0.0:
         root.problem("base", "floats, but the robot has no mass at all", "a mass > 0 in kg")
     document.finish()
     return mechanism
+
+
+def _load_parallel(document: Document, root: Section, name: str, description: str, gravity: Floats) -> Mechanism:
+    """A parallel robot: its legs and platform as a tree with cut joints."""
+    from .parallel import closed_at, read_parallel  # which reads joints as this module does
+
+    file = read_parallel(root)
+    _check_names(file.joints, ("base",))
+    _check_parents(file.joints, ("base",))
+    _check_motors(file.joints)
+    for joint in file.joints:
+        if joint.leader:
+            joint.section.problem("mimic", "given for a joint of a parallel robot", "independent joints")
+    tool_link, tool_pose = _read_tool(root, file.joints, ("base",))
+    document.finish()
+    ordered = _parents_first(file.joints)
+    moving = [joint for joint in ordered if joint.kind != "fixed"]
+    mechanism = _assemble(name, description, gravity, None, ordered, moving, tool_link, tool_pose, file.cuts)
+    mechanism = closed_at(root, mechanism, file)
+    document.finish()
+    return mechanism
+
+
+def _read_platform(root: Section, mechanism: Mechanism) -> int | None:
+    """The body of the link that `platform` names, where a robot of joints and loops is a parallel one."""
+    link = root.name("platform")
+    if link in mechanism.body_names and mechanism.loops:
+        return mechanism.body_names.index(link)
+    if link:
+        found = f"no moving link is called '{link}'" if mechanism.loops else "given for a robot without loops"
+        root.problem("platform", found, f"the link that the legs carry: {', '.join(mechanism.body_names)}")
+    return None
 
 
 def sources(path: Path) -> list[str]:

@@ -319,7 +319,7 @@ def _tensor(key: str, tensor: Floats) -> dict[str, object]:
 
 
 def _closed_chains(m: Mechanism) -> list[str]:
-    """The entries `loops` and `assembly`, none where no chain is closed."""
+    """The entries `loops`, `assembly` and `platform`, none where no chain is closed."""
     if not m.loops:
         return []
     lines = ["loops:"]
@@ -335,6 +335,8 @@ def _closed_chains(m: Mechanism) -> list[str]:
             for name, kind, q in zip(m.joint_names, m.joint_type, m.assembly, strict=True)
         }
         lines.append(f"assembly: {_flow(texts)}")
+    if m.platform is not None:
+        lines.append(f"platform: {_link(m, m.platform)}")
     return lines
 
 

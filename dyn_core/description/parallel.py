@@ -1,0 +1,281 @@
+"""`kind: parallel` of the robot YAML: a platform and the legs that carry it, as a tree with cut joints.
+
+Every leg is a chain of joints on the base, cut where it meets the platform. The platform is a branch of its own on the
+base: it slides along x, y, z of its home pose and turns by yaw, pitch and roll from there, on carriers without mass.
+That is a chart of its poses; the kernels of parallel robots work with the pose itself.
+
+A leg of type UPS or RSS has a universal joint whose axes are the first one (in the base, or in the crank) and one across
+it and the rod. Without spin a rod does not turn about itself: its moment of inertia about its own axis then does
+nothing and is left out, which makes the universal joint's axes a mere chart of the rod's direction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..mechanism import CUT_JOINTS, Floats, Mechanism
+from .closed_chains import Cut, End
+from .document import Section
+from .notation import Placement, origin
+from .pose import pose, rotation_to_axis
+from .robot_file import (
+    ABOUT_COM,
+    INERTIA_TOLERANCE,
+    JOINT_KEYS,
+    KHALIL,
+    MAX_JOINTS,
+    NO_MASS,
+    Inertial,
+    _Joint,
+    _read_inertial,
+    _read_joint,
+    _read_motion,
+)
+
+PLATFORM_KEYS = ("name", "motion", "home", *ABOUT_COM, *KHALIL)
+DRIVE_KEYS = ("limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness", "active", "motor")
+ROD_KEYS = (*ABOUT_COM, *KHALIL)
+LEG_KEYS = {
+    "UPS": ("base", "platform", "axis", "spin", "lower", "upper", *DRIVE_KEYS),
+    "RSS": ("base", "platform", "axis", "elbow", "spin", "crank", "rod", *DRIVE_KEYS),
+    "chain": ("joints", "end", "platform"),
+}
+MOTIONS = {
+    "spatial": (("x", "prismatic"), ("y", "prismatic"), ("z", "prismatic"),
+                ("yaw", "revolute"), ("pitch", "revolute"), ("roll", "revolute")),
+    "planar": (("x", "prismatic"), ("y", "prismatic"), ("yaw", "revolute")),
+}  # fmt: skip
+AXES = {
+    "x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0),
+    "yaw": (0.0, 0.0, 1.0), "pitch": (0.0, 1.0, 0.0), "roll": (1.0, 0.0, 0.0),
+}  # fmt: skip
+SHORTEST = 1e-6  # m: below it a leg or rod has no direction
+
+# a universal joint: the rod points along x of the first axis' frame, the second axis is y there
+ACROSS = pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))
+ALONG = pose(np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+
+
+class ParallelFile(NamedTuple):
+    """What `platform` and `legs` say, as joints of a tree and cut joints."""
+
+    joints: list[_Joint]
+    cuts: list[Cut]
+    platform: str
+    """The platform's link, the last one."""
+    start: dict[str, float]
+    """Positions of joints in which the home pose is closed, of those that are known."""
+
+
+def read_parallel(root: Section) -> ParallelFile:
+    """The joints of all legs, then those of the platform."""
+    for key in ("joints", "loops", "base"):
+        if key in root:
+            root.problem(key, "given for a parallel robot", "platform and legs; a leg of type chain has joints")
+    if not root.is_group("platform"):
+        root.problem("platform", "missing, or not a group", f"keys {', '.join(PLATFORM_KEYS)}")
+    section = root.section("platform", PLATFORM_KEYS)
+    name = section.name("name", "platform")
+    home = origin(section.section("home", ("xyz", "rpy")))
+    motion = section.choice("motion", tuple(MOTIONS)) if "motion" in section else "spatial"
+    joints: list[_Joint] = []
+    cuts: list[Cut] = []
+    start: dict[str, float] = {}
+    names: list[str] = []
+    for leg in root.sections("legs", ("name", "type", *dict.fromkeys(key for keys in LEG_KEYS.values() for key in keys))):
+        own = leg.name("name")
+        if own and own in names:
+            leg.problem("name", f"'{own}' is already the name of a leg", "a name of its own")
+        names.append(own)
+        kind = leg.choice("type", tuple(LEG_KEYS))
+        for key in leg.values:
+            if kind in LEG_KEYS and key not in ("name", "type", *LEG_KEYS[kind]):
+                leg.problem(key, f"has no meaning for a leg of type {kind}", ", ".join(LEG_KEYS[kind]))
+        read = {"UPS": _read_ups, "RSS": _read_rss}.get(kind)
+        if kind == "chain":
+            _read_chain(leg, own, name, joints, cuts)
+        elif read is not None:
+            read(leg, own, name, home, joints, cuts, start)
+        if len(joints) > MAX_JOINTS:
+            leg.problem("name", "one joint too many", f"at most {MAX_JOINTS} joints")
+            break
+    freedoms = len(MOTIONS.get(motion, ()))
+    active = sum(joint.active for joint in joints if joint.kind != "fixed")
+    if names and active != freedoms:
+        found = f"{active} active joints in {len(names)} legs, but the platform has {freedoms} freedoms"
+        root.problem("legs", found, f"as many active joints as freedoms, {freedoms}")
+    joints += _platform_joints(section, name, motion, home)
+    return ParallelFile(joints, cuts, name, start)
+
+
+def closed_at(root: Section, mechanism: Mechanism, file: ParallelFile) -> Mechanism:
+    """The mechanism with its platform and its assembly: what is known of the home pose, and what `assembly` says."""
+    section = root.section("assembly", mechanism.joint_names)
+    kinds = zip(mechanism.joint_names, mechanism.joint_type, strict=True)
+    assembly = np.array([
+        section.angle(name, default=file.start.get(name, 0.0)) if kind == 0
+        else section.number(name, unit="m", default=file.start.get(name, 0.0))
+        for name, kind in kinds
+    ])  # fmt: skip
+    return dataclasses.replace(mechanism, assembly=assembly, platform=mechanism.body_names.index(file.platform))
+
+
+def _platform_joints(section: Section, name: str, motion: str, home: Floats) -> list[_Joint]:
+    inertial = _read_inertial(section)
+    least = np.linalg.eigvalsh(inertial.inertia)[0] if motion == "spatial" else inertial.inertia[2, 2]
+    if not inertial.mass > 0.0:
+        section.problem("mass", f"found {inertial.mass:g}", "a mass > 0 in kg")
+    elif not least > 0.0:
+        section.problem("inertia", "the platform can turn without any inertia", "moments of inertia > 0 in kg m^2")
+    steps = MOTIONS.get(motion, ())
+    joints: list[_Joint] = []
+    before = "base"
+    for k, (axis, kind) in enumerate(steps):
+        Q = pose(rotation_to_axis(np.array(AXES[axis])))
+        last = k == len(steps) - 1
+        joints.append(
+            _passive(
+                section, f"{name}_{axis}", kind, name if last else f"{name}_{axis}_carrier", before,
+                Placement((home if k == 0 else pose()) @ Q, Q.T), inertial if last else NO_MASS,
+            )
+        )  # fmt: skip
+        before = joints[-1].link
+    return joints
+
+
+def _passive(
+    section: Section, name: str, kind: str, link: str, parent: str, placement: Placement, inertial: Inertial = NO_MASS
+) -> _Joint:
+    own = section.section("joint", ())  # of no keys: what the leg says of its drive is not this joint's
+    joint = _Joint(own, own, name, kind, link, parent, placement, inertial, np.eye(4))
+    joint.active = False
+    return joint
+
+
+def _read_ups(
+    leg: Section, name: str, platform: str, home: Floats, joints: list[_Joint], cuts: list[Cut], start: dict[str, float]
+) -> None:
+    """Universal joint on the base, actuated slide, spherical joint on the platform; q is the leg's length."""
+    foot, tip = leg.vector("base", 3, unit="m"), leg.vector("platform", 3, unit="m")
+    along = home[:3, :3] @ tip + home[:3, 3] - foot
+    joints += _universal(leg, name, "lower", "base", np.eye(3), foot, along, start)
+    slide = _passive(leg, name, "prismatic", f"{name}_upper", f"{name}_lower", Placement(pose(), pose()))
+    slide.section, slide.active = leg, True
+    slide.inertial = _read_rod(leg, "upper")
+    _read_motion(leg, slide)
+    if slide.limits[0] <= 0.0 and "limits" in leg and math.isfinite(slide.limits[0]):
+        leg.problem("limits", f"the shortest length is {slide.limits[0]:g} m", "lengths > 0 in m")
+    start[name] = float(np.linalg.norm(along))
+    joints.append(slide)
+    cuts.append(_cut(leg, name, "spherical", f"{name}_upper", pose(), platform, pose(p=tip)))
+
+
+def _read_rss(
+    leg: Section, name: str, platform: str, home: Floats, joints: list[_Joint], cuts: list[Cut], start: dict[str, float]
+) -> None:
+    """A crank that turns on the base and a rod between two spherical joints; the crank is at 0 in the home pose."""
+    foot, elbow, tip = (leg.vector(key, 3, unit="m") for key in ("base", "elbow", "platform"))
+    axis = leg.vector("axis", 3)
+    turn, arm = float(np.linalg.norm(axis)), elbow - foot
+    if not turn > 0.0:
+        leg.problem("axis", "has length 0", "the direction of the crank's axis, e.g. [0, 0, 1]")
+        return
+    axis = axis / turn
+    out = arm - (arm @ axis) * axis
+    if not np.linalg.norm(out) > SHORTEST:
+        leg.problem("elbow", "lies on the crank's axis", "a point beside the axis, in m")
+        return
+    x = out / np.linalg.norm(out)
+    R = np.stack([x, np.cross(axis, x), axis], axis=1)
+    crank = _passive(leg, name, "revolute", f"{name}_crank", "base", Placement(pose(R, foot), pose()))
+    crank.section, crank.active = leg, True
+    crank.inertial = _read_inertial(leg.section("crank", ROD_KEYS))
+    _read_motion(leg, crank)
+    joints.append(crank)
+    along = home[:3, :3] @ tip + home[:3, 3] - elbow
+    joints += _universal(leg, name, "rod", f"{name}_crank", R, R.T @ arm, along, start, free=True)
+    length = np.array([0.0, 0.0, np.linalg.norm(along)])
+    cuts.append(_cut(leg, name, "spherical", f"{name}_rod", pose(p=length), platform, pose(p=tip)))
+
+
+def _universal(
+    leg: Section,
+    name: str,
+    rod: str,
+    parent: str,
+    R: Floats,
+    at: Floats,
+    along: Floats,
+    start: dict[str, float],
+    free: bool = False,
+) -> list[_Joint]:
+    """The two joints that aim a rod; its frame has z along it, and y along the second axis.
+
+    R: of the parent's frame; at: the joint's centre in it; along: from there to the rod's other end at home, base axes.
+    """
+    length = float(np.linalg.norm(along))
+    if not length > SHORTEST:
+        leg.problem("platform", "the leg has no length in the home pose", "a point away from the other end, in m")
+        return []
+    u = along / length
+    a = leg.vector("axis", 3, default=_across(u)) if not free else _across(u)
+    size = float(np.linalg.norm(a))
+    a = a / size if size > 0.0 else a
+    x = u - (u @ a) * a
+    if not size > 0.0 or not np.linalg.norm(x) > 1e-3:
+        leg.problem("axis", "lies along the leg in the home pose, or has length 0", "an axis across the leg")
+        return []
+    x = x / np.linalg.norm(x)
+    frame = R.T @ np.stack([x, np.cross(a, x), a], axis=1)
+    first = _passive(leg, f"{name}_u1", "revolute", f"{name}_cross", parent, Placement(pose(frame, at), pose()))
+    second = _passive(leg, f"{name}_u2", "revolute", f"{name}_{rod}", f"{name}_cross", Placement(ACROSS, ALONG))
+    second.inertial = _read_rod(leg, rod)
+    start[second.name] = math.atan2(-float(u @ a), float(u @ x))
+    return [first, second]
+
+
+def _across(u: Floats) -> Floats:
+    """A horizontal axis across u, or x where u is upright."""
+    a = np.array([-u[1], u[0], 0.0])
+    size = float(np.linalg.norm(a))
+    return a / size if size > 1e-3 else np.array([1.0, 0.0, 0.0])
+
+
+def _read_rod(leg: Section, key: str) -> Inertial:
+    """Inertial parameters of a rod, z along it; without spin those about its axis are left out."""
+    section = leg.section(key, ROD_KEYS)
+    rod = _read_inertial(section)
+    if leg.boolean("spin", False) or rod.mass == 0.0:
+        return rod
+    I = rod.inertia
+    crooked = np.abs([I[0, 1], I[0, 2], I[1, 2], I[0, 0] - I[1, 1]]).max() > INERTIA_TOLERANCE * np.abs(I).max()
+    if crooked or np.abs(rod.com[:2]).max() > 1e-9:
+        found = "is not round about the leg's axis (z), and the leg does not spin"
+        leg.problem(key, found, "com [0, 0, z] and inertia with xx = yy and no products, or spin: true")
+        return rod
+    return Inertial(rod.mass, rod.com, np.diag([I[0, 0], I[1, 1], 0.0]))
+
+
+def _read_chain(leg: Section, name: str, platform: str, joints: list[_Joint], cuts: list[Cut]) -> None:
+    """Any joints, then the cut joint between the last link and the platform."""
+    before = "base"
+    for section in leg.sections("joints", JOINT_KEYS):
+        joints.append(_read_joint(section, before))
+        before = joints[-1].link
+    if "end" not in leg:
+        leg.problem("end", "missing", f"kind ({', '.join(CUT_JOINTS)}), and xyz, rpy on the last link")
+    end = leg.section("end", ("kind", "xyz", "rpy"))
+    kind = end.choice("kind", tuple(CUT_JOINTS)) if "end" in leg else "spherical"
+    if leg.is_list("platform"):
+        there = pose(p=leg.vector("platform", 3, unit="m"))
+    else:
+        there = origin(leg.section("platform", ("xyz", "rpy")))
+    cuts.append(_cut(leg, name, kind, before, origin(end), platform, there))
+
+
+def _cut(leg: Section, name: str, kind: str, link: str, here: Floats, platform: str, there: Floats) -> Cut:
+    return Cut(leg, name or "leg", kind, End(leg, link, here), End(leg, platform, there))
