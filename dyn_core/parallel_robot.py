@@ -62,7 +62,8 @@ class ParallelRobot(LoopRobot):
     def __init__(self, mechanism: Mechanism, formulation: Formulation = "projection") -> None:
         if mechanism.platform is None:
             raise InputError(f"{mechanism.name} has no platform: use LoopRobot")
-        self._chart = _platform_joints(mechanism)
+        self.chart = _platform_joints(mechanism)
+        """The tree's joints, the last ones, that carry the platform: its displacement from home."""
         super().__init__(mechanism, formulation)
         self._par = self._parallel()
         self._one = np.empty((1, len(self._par.home))), np.empty((1, 6, self.n))
@@ -75,7 +76,7 @@ class ParallelRobot(LoopRobot):
 
     def _assembled(self, q: Floats) -> Floats:
         """The legs closed at the platform's described pose."""
-        legs = np.arange(len(q) - len(self._chart))
+        legs = np.arange(len(q) - len(self.chart))
         rest = np.zeros(len(q))
 
         def at(x: Floats) -> Floats:
@@ -99,7 +100,7 @@ class ParallelRobot(LoopRobot):
 
     def _parallel(self) -> Parallel:
         m = self.mechanism
-        n = m.n - len(self._chart)
+        n = m.n - len(self.chart)
         rows = self._all_rows.copy()
         for column in (FIRST, SECOND):
             on_platform = rows[:, column] == m.n
@@ -122,7 +123,7 @@ class ParallelRobot(LoopRobot):
         body = m.frame(m.body_names[m.n - 1])
         home = np.concatenate([self.reference[:n], _to_seven(_body_pose(pose[None], body))[0]])
         S = np.eye(6)
-        if len(self._chart) == 3:
+        if len(self.chart) == 3:
             R = m.R[n] @ _axis_frame(m, n)
             S = np.zeros((6, 3))
             S[:3, 0], S[:3, 1], S[3:, 2] = R[:, 0], R[:, 1], R[:, 2]
@@ -131,7 +132,7 @@ class ParallelRobot(LoopRobot):
 
     def _set_record(self) -> None:
         """The record of legs and platform, and the signs that tell working and assembly mode at home."""
-        n = self.mechanism.n - len(self._chart)
+        n = self.mechanism.n - len(self.chart)
         self._record_p = np.concatenate([self.tree._record[: n + 1], self.tree._record[-1:]])
         self._par.legs[:, parallel.SIGN] = self._par.numbers[1] = 0.0
         found = np.empty(len(self._par.legs) + 1)
@@ -181,7 +182,9 @@ class ParallelRobot(LoopRobot):
         """
         return self.legs(pose, frame=frame, check=check).q
 
-    def legs(self, pose: Any, twist: Any = None, acceleration: Any = None, frame: str = "tool", check: bool = True) -> Legs:
+    def legs(
+        self, pose: Any, twist: Any = None, acceleration: Any = None, frame: str = "tool", check: bool = True
+    ) -> Legs:
         """Positions, speeds and accelerations of the active joints at a motion (..., 6) of a frame of the platform."""
         lead, seven, arm = self._body_poses(pose, frame)
         v = self._at_body(twist, lead, arm)
@@ -191,9 +194,9 @@ class ParallelRobot(LoopRobot):
             a[:, :3] -= np.cross(w, np.cross(w, arm))
         at, rates, seconds, inverses, status = self._solve_legs(seven, v, a)
         self._check_reached(at, status, lead, check)
-        # rates per twist of the frame: v_body = v - w x arm
+        # v_body = v - w x arm
         for k in range(len(inverses)):
-            inverses[k, :, 3:] += np.cross(arm[k], inverses[k, :, :3])
+            inverses[k, :, 3:] += np.cross(inverses[k, :, :3], arm[k])
         active = self.joints
         shape = (*lead, self.n)
         return Legs(
@@ -202,7 +205,7 @@ class ParallelRobot(LoopRobot):
         )  # fmt: skip
 
     def _body_poses(self, pose: Any, frame: str) -> tuple[tuple[int, ...], Floats, Floats]:
-        """Leading axes, position and quaternion (m, 7) of the platform's body, and (m, 3) from its origin to the frame."""
+        """Leading axes, position and quaternion (m, 7) of the platform's body, (m, 3) from its origin to the frame."""
         try:
             T = np.asarray(pose, float)
         except (TypeError, ValueError):
@@ -266,7 +269,9 @@ class ParallelRobot(LoopRobot):
         for k in np.flatnonzero(bad)[:1]:
             where = "" if lead == () else f" (pose {int(k)})"
             if status[k] == BEYOND:
-                raise SingularityError(f"{self.name}: the pose lies beyond a singularity, in another assembly mode{where}")
+                raise SingularityError(
+                    f"{self.name}: the pose lies beyond a singularity, in another assembly mode{where}"
+                )
             name, by = self._worst(self._full_of(at[k]))
             raise WorkspaceError(f"{self.name}: leg '{name}' does not reach the pose; it stays away by {by}{where}")
         if not check:
@@ -338,7 +343,7 @@ class ParallelRobot(LoopRobot):
         return V.reshape(*lead, 6), Vd.reshape(*lead, 6)
 
     def singularity_distance(self, q: Any) -> Floats:
-        """(...,) the smallest singular value of the inverse Jacobian, with lengths measured in `size`: without units."""
+        """(...,) the smallest singular value of the inverse Jacobian, lengths measured in `size`: without units."""
         lead, (q,) = self._arrays({"q": q})
         flat = self.inverse_jacobian(q, self.mechanism.body_names[-1]).reshape(-1, self.n, 6)
         return np.asarray(self._distances(flat)).reshape(lead)
@@ -352,7 +357,7 @@ class ParallelRobot(LoopRobot):
 
     def check(self, q: Any) -> None:
         """Raise where an active joint is beyond its limits, or the robot at or near a singularity."""
-        lead, (q,) = self._arrays({"q": q})
+        _, (q,) = self._arrays({"q": q})
         flat = q.reshape(-1, self.n)
         low, high = self.mechanism.position_limits[self.joints].T
         for k, j in np.argwhere((flat < low) | (flat > high))[:1]:
@@ -387,7 +392,8 @@ class ParallelRobot(LoopRobot):
         if self.formulation != "projection":
             return super()._full(q_a)
         self._run(parallel.pose_batch, 1, lambda part: (q_a[None][part], self._one[0][part], self._one[1][part]))
-        return self._full_of(self._one[0][0])
+        self._last[:] = self._full_of(self._one[0][0])
+        return self._last.copy()
 
     def _full_of(self, at: Floats) -> Floats:
         """Positions of all joints of the tree: the legs', and the platform's in its chart."""
@@ -409,7 +415,7 @@ class ParallelRobot(LoopRobot):
 
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
         """Forces of the active joints for a motion of theirs."""
-        if self.formulation != "projection":
+        if self.formulation != "projection" or self._on_carriers(wrenches):
             return super().inverse_dynamics(q, qd, qdd, wrenches)
         if wrenches is None:
             try:
@@ -431,7 +437,7 @@ class ParallelRobot(LoopRobot):
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Any = "matrices") -> Floats:
         """Accelerations of the active joints under forces of theirs."""
-        if self.formulation != "projection" or method != "matrices":
+        if self.formulation != "projection" or method != "matrices" or self._on_carriers(wrenches):
             return super().forward_dynamics(q, qd, tau, wrenches, method)
         return self._dynamics_of(parallel.direct_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
 
@@ -446,7 +452,7 @@ class ParallelRobot(LoopRobot):
         return out.reshape(*lead, self.n, self.n)
 
     def platform_wrenches(self, wrench: Any) -> Floats:
-        """(..., n of the tree, 6) wrenches of which only the platform's, (..., 6) in and at its described frame, acts."""
+        """(..., n of the tree, 6) wrenches of which only the platform's (..., 6), in its described frame, is not 0."""
         w = np.asarray(wrench, float)
         out = np.zeros((*w.shape[:-1], self.mechanism.n, 6))
         out[..., -1, :] = w
@@ -460,13 +466,17 @@ class ParallelRobot(LoopRobot):
         self._run(kernel, len(out), lambda part: (*(x[part] for x in flat), w[part], out[part]))
         return out.reshape(*lead, self.n)
 
+    def _on_carriers(self, wrenches: Any) -> bool:
+        """Whether wrenches act on the carriers too, which only the tree has."""
+        if wrenches is None or np.ndim(wrenches) < 2:
+            return False
+        return bool(np.any(np.asarray(wrenches)[..., self.chart[0] : self.chart[-1], :]))
+
     def platform_and_legs(self, w: Floats) -> Floats:
-        """Wrenches (..., K + 1, 6) on the legs and the platform, from those on the tree's bodies (..., n, 6), or none."""
+        """Wrenches (..., K + 1, 6) on legs and platform, from those on the tree's bodies (..., n, 6), or none."""
         if w.shape[-2] == 0:
             return w
         n = len(self._par.home) - 7
-        if w[..., n:-1, :].any():
-            raise InputError(f"{self.name}: wrenches act on legs and platform, not on the platform's carriers")
         return np.ascontiguousarray(np.concatenate([w[..., :n, :], w[..., -1:, :]], axis=-2))
 
     def _run(self, kernel: Any, count: int, rows: Any) -> None:
@@ -542,7 +552,7 @@ def _legs(m: Mechanism, n: int) -> tuple[list[Any], list[int]]:
         own = np.flatnonzero(root == r)
         ties = [
             k for k, loop in enumerate(m.loops)
-            if {loop.first.body, loop.second.body} & set(own.tolist()) and m.platform in (loop.first.body, loop.second.body)
+            if {int(m.platform or 0)} < (ends := {loop.first.body, loop.second.body}) and ends & set(own.tolist())
         ]  # fmt: skip
         if len(ties) != 1 or not np.array_equal(own, np.arange(own[0], own[0] + len(own))):
             raise StructureError(

@@ -363,7 +363,7 @@ def _robots(args: argparse.Namespace) -> int:
             m = robot.mechanism
             kind = "floating base" if m.base is not None else "fixed base"
             kind += ", elastic" if m.elastic.any() else ""
-            kind += ", closed chains" if m.loops else ""
+            kind += ", parallel" if m.platform is not None else ", closed chains" if m.loops else ""
             rows.append({"name": name, "joints": m.n, "kind": kind, "description": m.description, "error": None})
     if args.json:
         print(json.dumps({"robots": rows}, indent=2))

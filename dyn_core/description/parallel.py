@@ -4,8 +4,8 @@ Every leg is a chain of joints on the base, cut where it meets the platform. The
 base: it slides along x, y, z of its home pose and turns by yaw, pitch and roll from there, on carriers without mass.
 That is a chart of its poses; the kernels of parallel robots work with the pose itself.
 
-A leg of type UPS or RSS has a universal joint whose axes are the first one (in the base, or in the crank) and one across
-it and the rod. Without spin a rod does not turn about itself: its moment of inertia about its own axis then does
+A leg of type UPS or RSS has a universal joint, whose axes are the first one (in the base, or in the crank) and one
+across it and the rod. Without spin a rod does not turn about itself: its moment of inertia about its own axis then does
 nothing and is left out, which makes the universal joint's axes a mere chart of the rod's direction.
 """
 
@@ -86,7 +86,9 @@ def read_parallel(root: Section) -> ParallelFile:
     cuts: list[Cut] = []
     start: dict[str, float] = {}
     names: list[str] = []
-    for leg in root.sections("legs", ("name", "type", *dict.fromkeys(key for keys in LEG_KEYS.values() for key in keys))):
+    for leg in root.sections(
+        "legs", ("name", "type", *dict.fromkeys(key for keys in LEG_KEYS.values() for key in keys))
+    ):
         own = leg.name("name")
         if own and own in names:
             leg.problem("name", f"'{own}' is already the name of a leg", "a name of its own")
@@ -222,7 +224,7 @@ def _universal(
         leg.problem("platform", "the leg has no length in the home pose", "a point away from the other end, in m")
         return []
     u = along / length
-    a = leg.vector("axis", 3, default=_across(u)) if not free else _across(u)
+    a = leg.vector("axis", 3, default=_across(u).tolist()) if not free else _across(u)
     size = float(np.linalg.norm(a))
     a = a / size if size > 0.0 else a
     x = u - (u @ a) * a

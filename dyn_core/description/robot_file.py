@@ -34,7 +34,8 @@ from .notation import NOTATIONS, Placement, origin
 from .pose import inertia_about_origin
 
 ROBOT_KEYS = (
-    "name", "kind", "description", "sources", "gravity", "base", "tool", "joints", "loops", "assembly", "platform", "legs",
+    "name", "kind", "description", "sources", "gravity", "base", "tool", "joints", "loops", "assembly", "platform",
+    "legs",
 )  # fmt: skip
 JOINT_KEYS = (
     "name", "type", "parent", *NOTATIONS, "axis", "limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness",

@@ -6,8 +6,8 @@ the cut joint that ties it to the platform forbids motions, so that its constrai
 
     phi_i(q_i, pose) = 0,   C_i qd_i + D_i V = 0,   C_i qdd_i + D_i Vd + bias_i = 0
 
-give qd_i = E_i nu with E_i = -C_i^-1 D_i S, Khalil's J_i^-1 J_vi of (62). The rows of E that belong to active joints are
-the inverse of the robot's Jacobian, K: qd_a = K nu. Then
+give qd_i = E_i nu with E_i = -C_i^-1 D_i S, Khalil's J_i^-1 J_vi of (62). The rows of E that belong to active joints
+are the inverse of the robot's Jacobian, K: qd_a = K nu. Then
 
     Gamma = K^-T [S^T F_p + sum_i E_i^T Gamma_i]                                          (66)
     A_x = S^T M_p S + sum_i E_i^T A_i E_i,   A_x nud = K^T Gamma - h,   A_c = K^-T A_x K^-1
@@ -87,9 +87,9 @@ from .constraints import (
 )
 
 JOINT, JOINTS, ROW, AIMED, TURN, TILT, LENGTH, POINT, SIGN, LEG_WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11
-"""Columns of a leg: its first joint and how many, its first row, whether it is a universal joint and a slide that aim at
-a point of the platform (then the angles and the length at which its joints are zero, and the point), and the sign of
-det C_i."""
+"""Columns of a leg: its first joint and how many, its first row, whether it is a universal joint and a slide that aim
+at a point of the platform (then the angles and the length at which its joints are zero, and the point), and the sign
+of det C_i."""
 
 LARGEST_LEG = 6  # joints
 ITERATIONS = 30
@@ -295,13 +295,12 @@ def close_leg(record, par, leg):
 
 @kernel
 def close_legs(record, par):
-    """All legs at the platform's pose in par.at; what a leg cannot do ends it."""
+    """All legs at the platform's pose in par.at; the worst status of one."""
     stand(record, par.at)
+    status = OK
     for i in range(par.legs.shape[0]):
-        status = close_leg(record, par, par.legs[i])
-        if status != OK:
-            return status
-    return OK
+        status = max(status, close_leg(record, par, par.legs[i]))
+    return status
 
 
 @kernel

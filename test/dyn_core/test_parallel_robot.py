@@ -1,0 +1,215 @@
+"""Parallel robots: platform and legs against the general formulations of the same mechanism, and against Pinocchio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_parallel import MAKERS, load, random_poses, rotation
+
+from dyn_core import load_robot
+from dyn_core.errors import InputError, SingularityError, StructureError, WorkspaceError
+from dyn_core.loop_robot import LoopRobot
+from dyn_core.parallel_robot import ParallelRobot
+
+REACH = 0.05
+STATES = 12
+
+
+def shipped(name: str) -> ParallelRobot:
+    robot = load_robot(name)
+    assert isinstance(robot, ParallelRobot)
+    return robot
+
+
+def relative(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.abs(x - y).max() / np.abs(y).max())
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_it_moves_as_the_general_formulations_say(kind: str, tmp_path: Path) -> None:
+    """Random geometry, off-axis masses, tilted gravity, friction, rotors, and wrenches on legs and platform."""
+    rng = np.random.default_rng(5)
+    robot = load(tmp_path, MAKERS[kind](rng))
+    general = LoopRobot(robot.mechanism)
+    poses = random_poses(rng, robot, STATES, REACH)
+    q = robot.inverse_kinematics(poses)
+    np.testing.assert_allclose(robot.forward_kinematics(q), poses, atol=1e-11)
+    np.testing.assert_allclose(general.forward_kinematics(q), poses, atol=1e-11)
+    qd, qdd = rng.normal(size=(2, STATES, robot.n))
+    legs = robot.mechanism.n - len(robot.chart)
+    wrenches = np.zeros((STATES, robot.mechanism.n, 6))
+    wrenches[:, :legs] = rng.normal(size=(STATES, legs, 6))
+    wrenches[:, -1] = rng.normal(size=(STATES, 6))
+    tau = robot.inverse_dynamics(q, qd, qdd, wrenches)
+    for formulation in ("projection", "multipliers", "denoc"):
+        other = general.using(formulation)  # type: ignore[arg-type]
+        assert relative(tau, other.inverse_dynamics(q, qd, qdd, wrenches)) < 1e-9
+    assert relative(robot.forward_dynamics(q, qd, tau, wrenches), qdd) < 1e-9
+    assert relative(robot.mass_matrix(q), general.mass_matrix(q)) < 1e-9
+    assert relative(robot.jacobian(q), general.jacobian(q)) < 1e-9
+    full, expected = robot.all_positions(q[0]), general.all_positions(q[0])
+    np.testing.assert_allclose(full, expected, atol=1e-9)
+    for k in range(STATES):  # one by one as all together
+        np.testing.assert_allclose(
+            robot.inverse_dynamics(q[k], qd[k], qdd[k]),
+            general.inverse_dynamics(q[k], qd[k], qdd[k]),
+            rtol=1e-8,
+            atol=1e-8,
+        )
+
+
+@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr"])
+def test_rates_and_accelerations_are_those_of_differences(kind: str, tmp_path: Path) -> None:
+    """Along a smooth motion of the tool: central differences of positions, and the way back."""
+    rng = np.random.default_rng(3)
+    robot = load(tmp_path, MAKERS[kind](rng))
+    axis, step = rng.normal(size=(2, 3)) * 0.2
+    if robot.n == 3:
+        axis[:2] = step[2] = 0.0
+    h = 1e-4
+
+    def pose(t: float) -> np.ndarray:
+        T = robot.home.copy()
+        T[:3, :3] = rotation(list(axis * (t + t**2))) @ T[:3, :3]
+        T[:3, 3] += step * (t - t**2)
+        return T
+
+    before, now, after = (robot.inverse_kinematics(pose(t)) for t in (0.2 - h, 0.2, 0.2 + h))
+    twist = np.concatenate([step * (1 - 0.4), axis * (1 + 0.4)])
+    acceleration = np.concatenate([-2 * step, 2 * axis])
+    legs = robot.legs(pose(0.2), twist, acceleration)
+    np.testing.assert_allclose(legs.qd, (after - before) / (2 * h), atol=1e-7)
+    np.testing.assert_allclose(legs.qdd, (after - 2 * now + before) / h**2, atol=1e-5)
+    np.testing.assert_allclose(legs.inverse_jacobian @ twist, legs.qd, atol=1e-12)
+    np.testing.assert_allclose(robot.inverse_jacobian(now) @ robot.jacobian(now), np.eye(robot.n), atol=1e-9)
+    back = robot.platform_motion(legs.q, legs.qd, legs.qdd)
+    np.testing.assert_allclose(back, (twist, acceleration), atol=1e-9)
+
+
+def test_a_length_is_the_distance_between_the_attachments() -> None:
+    robot = shipped("gough_stewart_wang")
+    rng = np.random.default_rng(0)
+    feet = [[-2.12, 1.374], [-2.38, 1.224], [-2.38, -1.224], [-2.12, -1.374], [0, -0.15], [0, 0.15]]
+    tips = [[0.17, 0.595], [-0.6, 0.15], [-0.6, -0.15], [0.17, -0.595], [0.43, -0.445], [0.43, 0.445]]
+    for T in random_poses(rng, robot, 10, 0.3):
+        points = T[:3, :3] @ np.array([[a, b, -0.4] for a, b in tips]).T + T[:3, 3:]
+        lengths = np.linalg.norm(points.T - np.array([[x, y, 0.0] for x, y in feet]), axis=1)
+        np.testing.assert_allclose(robot.inverse_kinematics(T, check=False), lengths, rtol=1e-13)
+
+
+def test_the_platform_alone_falls_as_a_body_by_newton_and_euler(tmp_path: Path) -> None:
+    """Legs without mass: J^-T tau is the platform's own wrench."""
+    text = Path(__file__).parents[2].joinpath("config/robots/gough_stewart_wang.yaml").read_text()
+    robot = load(
+        tmp_path, "\n".join(line for line in text.splitlines() if "lower:" not in line and "upper:" not in line)
+    )
+    qd = np.array([0.3, -0.2, 0.1, 0.4, -0.5, 0.2])
+    q, qdd = robot.neutral(), np.array([1.0, 2.0, -1.0, 0.5, 0.3, -0.7])
+    V, A = robot.platform_motion(q, qd, qdd)
+    force = 1.5 * (A[:3] - robot.mechanism.gravity)
+    moment = 0.08 * A[3:]  # a ball: no gyroscopic part
+    np.testing.assert_allclose(
+        robot.inverse_dynamics(q, qd, qdd), robot.jacobian(q).T @ np.concatenate([force, moment]), rtol=1e-10
+    )
+    assert np.linalg.norm(V) > 0.1
+
+
+def test_it_keeps_its_assembly_mode_and_says_where_it_would_leave_it() -> None:
+    """Lengths that close on this side of the base plane only through a singularity are refused, from near and far."""
+    robot = shipped("gough_stewart")
+    mirrored = robot.home.copy()
+    mirrored[2, 3] *= -1.0
+    with pytest.raises(SingularityError, match="assembly mode"):
+        robot.inverse_kinematics(mirrored)
+    lengths = robot.inverse_kinematics(mirrored, check=False)
+    above = robot.forward_kinematics(lengths)  # the same lengths have a pose above too
+    assert above[2, 3] > 0.5
+    np.testing.assert_allclose(robot.inverse_kinematics(above), lengths, atol=1e-12)
+    with pytest.raises(SingularityError, match="assembly mode"):
+        robot.forward_kinematics(np.full(6, 0.3))
+    np.testing.assert_allclose(robot.forward_kinematics(robot.neutral()), robot.home, atol=1e-12)
+
+
+def test_an_euler_singularity_does_not_matter() -> None:
+    """Pitched by a right angle from home, where yaw and roll are one: everything but the tree's chart is regular."""
+    robot = shipped("gough_stewart_wang")
+    T = robot.home.copy()
+    T[:3, :3] = T[:3, :3] @ rotation([0.0, np.pi / 2, 0.0])
+    legs = robot.legs(T, np.ones(6), check=False)
+    assert np.isfinite(legs.qdd).all()
+    np.testing.assert_allclose(legs.inverse_jacobian @ np.ones(6), legs.qd, atol=1e-12)
+
+
+def test_limits_and_reach_are_named() -> None:
+    robot = shipped("gough_stewart")
+    T = robot.home.copy()
+    T[2, 3] += 0.4
+    with pytest.raises(WorkspaceError, match=r"joint 'leg1' would be at 1\.3.*beyond its limits 0.8 to 1.2"):
+        robot.inverse_kinematics(T)
+    assert (robot.inverse_kinematics(T, check=False) > 1.2).all()
+    with pytest.raises(WorkspaceError, match=r"pose 1"):
+        robot.inverse_kinematics(np.array([robot.home, T]))
+    with pytest.raises(WorkspaceError, match="leg3"):
+        robot.check(robot.neutral() + 0.5 * np.eye(6)[2])
+    robot.check(robot.neutral())
+    with pytest.raises(InputError, match="rotation"):
+        robot.inverse_kinematics(2.0 * np.eye(4))
+    with pytest.raises(InputError, match="shape"):
+        robot.inverse_kinematics(np.eye(3))
+    with pytest.raises(InputError, match="not on the platform"):
+        robot.inverse_kinematics(robot.home, frame="leg1_lower")
+    with pytest.raises(InputError, match="finite"):
+        robot.forward_kinematics(np.full(6, np.nan))
+
+
+def test_a_leg_of_links_does_not_reach_everywhere(tmp_path: Path) -> None:
+    robot = load(tmp_path, MAKERS["3-rrr"](np.random.default_rng(5)))
+    far, up = robot.home.copy(), robot.home.copy()
+    far[0, 3] += 2.0
+    with pytest.raises(WorkspaceError, match="does not reach the pose"):
+        robot.inverse_kinematics(far)
+    up[2, 3] += 0.1
+    with pytest.raises(WorkspaceError, match="leaves the plane"):
+        robot.inverse_kinematics(up)
+
+
+def test_workspace_samples_say_what_the_checks_say() -> None:
+    robot = shipped("gough_stewart")
+    found = robot.workspace([0.15, 0.15, 0.15, 0.2, 0.2, 0.2], 300, seed=1)
+    assert 0.05 < found.reachable.mean() < 0.95
+    low, high = robot.mechanism.position_limits[robot.joints].T
+    within = ((found.q >= low) & (found.q <= high)).all(axis=1)
+    assert (within >= found.reachable).all()
+    for k in np.flatnonzero(found.reachable)[:5]:
+        np.testing.assert_allclose(robot.inverse_kinematics(found.poses[k]), found.q[k])
+        np.testing.assert_allclose(robot.singularity_distance(found.q[k]), found.distance[k], rtol=1e-9)
+    with pytest.raises(WorkspaceError):
+        robot.inverse_kinematics(found.poses[~within][0])
+
+
+def test_a_batch_runs_on_all_cores_with_the_same_answers() -> None:
+    robot = shipped("gough_stewart")
+    rng = np.random.default_rng(2)
+    q = robot.neutral() + rng.uniform(-0.05, 0.05, (1024, 6))
+    qd, qdd = rng.normal(size=(2, 1024, 6))
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    for k in (0, 511, 1023):
+        np.testing.assert_allclose(tau[k], robot.inverse_dynamics(q[k], qd[k], qdd[k]), rtol=1e-12)
+    np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), qdd, rtol=1e-9, atol=1e-9)
+    assert robot.inverse_dynamics(q[:0], qd[:0], qdd[:0]).shape == (0, 6)
+
+
+def test_a_push_on_the_platform_reaches_the_legs() -> None:
+    robot = shipped("gough_stewart")
+    pushed = robot.platform_wrenches([0.0, 0.0, -100.0, 0.0, 0.0, 0.0])
+    q, rest = robot.neutral(), np.zeros(6)
+    more = robot.inverse_dynamics(q, rest, rest, pushed) - robot.gravity_forces(q)
+    np.testing.assert_allclose(robot.jacobian(q, "platform")[2] * 100.0, more, atol=1e-9)
+
+
+def test_legs_that_are_not_square_are_refused(tmp_path: Path) -> None:
+    text = MAKERS["3-rrr"](np.random.default_rng(5)).replace("kind: planar_revolute", "kind: spherical")
+    with pytest.raises(StructureError, match="has 2 joints, but ties the platform by 3"):
+        load(tmp_path, text)
