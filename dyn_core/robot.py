@@ -469,7 +469,7 @@ def robot_names() -> list[str]:
 
 
 def robot_of(mechanism: Mechanism) -> Robot:
-    """The kind of Robot for a mechanism: spherical, parallel, with loops, coupled joints, a floating or a fixed base."""
+    """The kind of Robot for a mechanism: spherical, parallel, with loops, coupled joints, floating or fixed."""
     if mechanism.loops and mechanism.spherical is not None:
         from .spherical_robot import SphericalRobot
 

@@ -40,11 +40,7 @@ def test_a_python_example_runs(place: str, text: str) -> None:
 
 @parametrize("yaml")
 def test_a_robot_example_loads(place: str, text: str, tmp_path: Path) -> None:
-<<<<<<< HEAD
     if "joints:" not in text and "kind:" not in text:
-=======
-    if "joints:" not in text and "legs:" not in text:
->>>>>>> cd99c4c (Parallel robots: page, tests against the general formulations, conversion keeps the platform)
         pytest.skip("not a robot description")
     file = tmp_path / "robot.yaml"
     if "parts:" in text:

@@ -149,7 +149,7 @@ def read_mechanism(document: Document) -> Mechanism:
     root.texts("sources")
     gravity = root.vector("gravity", 3, unit="m/s^2", default=STANDARD_GRAVITY)
     if "kind" in root:
-        root.choice("kind", ("parallel",))
+        root.choice("kind", ("parallel", "spherical"))
         return _load_parallel(document, root, name, description, gravity)
     if "legs" in root:
         root.problem("legs", "given without kind: parallel", "kind: parallel")

@@ -23,13 +23,9 @@ PI = np.pi
 
 def test_these_robots_are_shipped() -> None:
     assert robot_names() == [
-<<<<<<< HEAD
         "agile_wrist", "cmu_dd_arm", "eel", "elastic_2r", "five_bar_saha", "four_bar_saha", "four_bar_wang",
-        "four_bar_wang_flexible", "mobile_manipulator", "planar_2r", "puma560", "spm_coaxial", "spm_unlimited_roll",
-=======
-        "cmu_dd_arm", "eel", "elastic_2r", "five_bar_saha", "four_bar_saha", "four_bar_wang",
         "four_bar_wang_flexible", "gough_stewart", "gough_stewart_wang", "mobile_manipulator", "planar_2r", "puma560",
->>>>>>> cd99c4c (Parallel robots: page, tests against the general formulations, conversion keeps the platform)
+        "spm_coaxial", "spm_unlimited_roll",
     ]  # fmt: skip
 
 
