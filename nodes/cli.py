@@ -17,7 +17,6 @@ from nodes.parameters import FORMULATIONS
 
 HELP = """\
 usage: ./dyn COMMAND [OPTIONS]            ./dyn COMMAND --help tells more
-
 A robot arm under computed torque, simulated down to its motors, over ROS 2.
 The first command that needs it sets everything up inside this folder.
 
@@ -37,6 +36,7 @@ The first command that needs it sets everything up inside this folder.
   bench       measure speed, side by side with other libraries
   profile     show where the time of a benchmark goes
   reproduce   compute what a paper prints and plots, and compare
+  soak        demo motions for a long time: does memory, rate or error drift?
   dac         look at a real arm's converters, calibrate them, run their bridge
   security    say what of this machine's robot is open to whom
   setup       only make the environment that the other commands need
@@ -273,6 +273,14 @@ def _dac_options(parser: argparse.ArgumentParser) -> None:
     _namespace_option(parser)
 
 
+def _soak_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=_positive, default=60.0, metavar="N", help="how long (default: 60)")
+    parser.add_argument("--robot", default="puma560", help="name of a robot, or a file (default: puma560)")
+    parser.add_argument("--dac", default="", metavar="FILE", help="drive the converters of this DAC file too")
+    _priority_option(parser)
+    _json_option(parser)
+
+
 def _security_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("check",), help="look, and say what is open")
     _json_option(parser)
@@ -451,6 +459,12 @@ def _dac(args: argparse.Namespace) -> int:
     return dac_command.run(args)
 
 
+def _soak(args: argparse.Namespace) -> int:
+    from nodes import soak
+
+    return soak.run(args)
+
+
 def _security(args: argparse.Namespace) -> int:
     from nodes import security
 
@@ -590,6 +604,13 @@ COMMANDS = {
         _reproduce_options,
         _reproduce,
         ("./dyn reproduce saha2001", "./dyn reproduce wang2001 --output figures --json"),
+    ),
+    "soak": Command(
+        "Run demo motions, and test memory, file handles, rate and tracking error for drift; status 1 if one does.",
+        "ros",
+        _soak_options,
+        _soak,
+        ("./dyn soak --minutes 60", "./dyn soak --minutes 5 --robot planar_2r --json"),
     ),
     "dac": Command(
         "The converters of a real arm: look, calibrate, make safe, or drive them.",

@@ -76,7 +76,7 @@ def plan(robot: Robot, start: np.ndarray) -> Motion:
     """A smooth motion from ``start`` within the joints' limits, as slow as speed, current and voltage ask for."""
     low, high = position_limits(robot).T
     room = np.where(np.isfinite(high - low), 0.4 * (high - low), SWING)
-    driven = _driven(robot)
+    driven = driven_joints(robot)
     swing = np.minimum(SWING, room) * driven * np.where(np.cumsum(driven) % 2 == 1, 1.0, -1.0)
     rows = np.array([np.clip(start + part * swing, low, high) for part in WAYPOINTS])
     positions = np.vstack((start, rows))
@@ -90,7 +90,7 @@ def plan(robot: Robot, start: np.ndarray) -> Motion:
     return motion
 
 
-def _driven(robot: Robot) -> np.ndarray:
+def driven_joints(robot: Robot) -> np.ndarray:
     """(n,) which joints have motors; the others, such as elastic ones, move as the dynamics says."""
     return (robot.mechanism.active & ~robot.mechanism.elastic)[robot.joints]
 
@@ -99,7 +99,7 @@ def _possible(robot: Robot, trajectory: Trajectory) -> bool:
     q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, 200))
     _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
     slow = (np.abs(qd) <= 0.8 * robot.mechanism.velocity_limits[robot.joints]).all()
-    return bool(slow and not cut[:, _driven(robot)].any())
+    return bool(slow and not cut[:, driven_joints(robot)].any())
 
 
 def _perform(robot: Robot, client: RobotClient) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _report(
     problems = [f"the controller has a fault: {fault}"] if fault else []
     problems += [
         f"{joint['name']}: tracking error {joint['rms_error']:.2g} {joint['unit']} rms is above {TOLERANCE:g}"
-        for joint, driven in zip(joints, _driven(robot), strict=True)
+        for joint, driven in zip(joints, driven_joints(robot), strict=True)
         if driven and not joint["rms_error"] < TOLERANCE  # type: ignore[operator]
     ]
     if not stiffness.success and not np.any(stiffness.compliance):

@@ -1,0 +1,285 @@
+"""``dyn soak``: demo motions for a long time, and whether memory, handles, rate or tracking error drift."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from dyn_core import Robot
+from nodes import demo
+from nodes.bringup import system
+from nodes.client import CONTROLLER, ClientError, Recorder, RobotClient
+from nodes.domain import claim_domain
+from nodes.progress import Progress
+from nodes.robots import load_fixed_robot
+from nodes.trend import Trend, trend
+from nodes.up import running
+
+SAMPLES = 240
+"""Samples over a run; at least a second lies between two."""
+WARM_UP = 0.25
+"""Part of the run, at most ``LONGEST_WARM_UP`` seconds, that is left out: allocators and caches fill up."""
+LONGEST_WARM_UP = 300.0
+PAGE = os.sysconf("SC_PAGE_SIZE")
+PATIENCE = 30.0
+"""Seconds beyond its duration in which a motion must end."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """By how much a quantity may drift over a run: absolutely, and in parts of its size."""
+
+    unit: str
+    absolute: float
+    relative: float = 0.0
+    falls: bool = False
+    """Whether the drift that matters is downwards."""
+
+    def allowed(self, size: float) -> float:
+        return self.absolute + self.relative * abs(size)
+
+
+LIMITS = {
+    "memory": Limit("MB", 1.0, 0.01),
+    "file handles": Limit("", 0.9),
+    "threads": Limit("", 0.9),
+    "shared memory files": Limit("", 0.9),
+    "rate": Limit("Hz", 0.0, 0.05, falls=True),
+    "tracking error": Limit("mrad, mm", 0.1, 0.25),
+}
+
+
+@dataclass
+class Series:
+    """One quantity over the run."""
+
+    owner: str
+    quantity: str
+    times: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def add(self, seconds: float, value: float) -> None:
+        self.times.append(seconds)
+        self.values.append(value)
+
+    def trend(self, after: float) -> Trend | None:
+        t, y = np.array(self.times), np.array(self.values)
+        kept = t >= after
+        return trend(t[kept], y[kept])
+
+
+class Soak:
+    """Moves the robot there and back, and samples the running system."""
+
+    def __init__(self, robot: Robot, client: RobotClient, pids: dict[str, int], seconds: float) -> None:
+        self.motions = self.faults = 0
+        self.last_fault = ""
+        self.seconds = 0.0
+        self._robot, self._client, self._pids, self._length = robot, client, pids, seconds
+        self._series: dict[tuple[str, str], Series] = {}
+        self._interval = max(1.0, seconds / SAMPLES)
+        self._driven = demo.driven_joints(robot)
+        self._progress = Progress()
+        self._begin = time.monotonic()
+        self._told = 0.0
+
+    @property
+    def series(self) -> list[Series]:
+        return list(self._series.values())
+
+    @property
+    def warm_up(self) -> float:
+        return min(WARM_UP * self.seconds, LONGEST_WARM_UP)
+
+    def run(self) -> None:
+        """Until the time is over."""
+        start = np.array(self._client.controller_state().points[0].positions)
+        there = demo.plan(self._robot, start)
+        names, ways = list(self._robot.joint_names), (there.positions, there.positions[::-1])
+        self._cycles_per_state = int(self._client.parameter(CONTROLLER, "state_every"))
+        with self._client.record(JointTrajectory, f"{CONTROLLER}/state") as followed:
+            self._progress.say(f"dyn soak: {self._length / 60:g} min of motions; Ctrl-C gives the table so far")
+            self._begin = time.monotonic()
+            next_sample = self._begin + self._interval
+            while time.monotonic() - self._begin < self._length:
+                self._client.send_trajectory(names, there.times, ways[self.motions % 2])
+                goal = ways[self.motions % 2][-1]
+                end = time.monotonic() + there.trajectory.duration + PATIENCE
+                arrived = False
+                while not arrived and time.monotonic() - self._begin < self._length:
+                    self._client.check()
+                    self._client.spin(0.1)
+                    followed.drain()
+                    arrived = self._arrived(followed, goal, there.trajectory.duration)
+                    if time.monotonic() >= next_sample:
+                        next_sample += self._interval * (1 + (time.monotonic() - next_sample) // self._interval)
+                        self._sample(followed)
+                    if time.monotonic() > end:
+                        raise ClientError(f"a motion did not end within {there.trajectory.duration + PATIENCE:g} s")
+                    if self._recovered():
+                        break
+                self.motions += arrived
+
+    def _arrived(self, followed: Recorder, goal: np.ndarray, duration: float) -> bool:
+        if not followed.messages:
+            return False
+        desired = followed.messages[-1].points[0]
+        since = desired.time_from_start.sec + 1e-9 * desired.time_from_start.nanosec
+        return bool(since > duration and np.abs(np.array(desired.positions) - goal).max() < 1e-6)
+
+    def _recovered(self) -> bool:
+        """After a fault: count it, clear it, and say that the motion has to begin anew."""
+        cause = self._client.diagnostics(CONTROLLER, new=False).get("fault", "")
+        if not cause:
+            return False
+        self.faults += 1
+        self.last_fault = cause
+        answer = self._client.call(Trigger, f"{CONTROLLER}/clear_fault", Trigger.Request())
+        if not answer.success:
+            raise ClientError(f"the controller has a fault that cannot be cleared: {answer.message}")
+        self._client.diagnostics(CONTROLLER)
+        return True
+
+    def _sample(self, followed: Recorder) -> None:
+        last, self.seconds = self.seconds, time.monotonic() - self._begin
+        for name, pid in self._pids.items():
+            for quantity, value in _process(pid).items():
+                self._add(name, quantity, value)
+        points = [(m.points[0].positions, m.points[1].positions) for m in followed.messages]
+        followed.messages.clear()
+        self._add(CONTROLLER, "rate", self._cycles_per_state * len(points) / (self.seconds - last))
+        if points:
+            error = np.diff(np.array(points), axis=1)[:, 0][:, self._driven]
+            self._add(CONTROLLER, "tracking error", 1e3 * float(np.sqrt(np.mean(error**2))))
+        self._tell()
+
+    def _add(self, owner: str, quantity: str, value: float) -> None:
+        self._series.setdefault((owner, quantity), Series(owner, quantity)).add(self.seconds, value)
+
+    def _tell(self) -> None:
+        memory = sum(s.values[-1] for s in self.series if s.quantity == "memory")
+        text = f"{self.seconds / 60:.1f} of {self._length / 60:g} min, {self.motions} motions, {memory:.0f} MB"
+        if self._progress.live:
+            self._progress.wait(f"soak: {text},", self._begin)
+        elif self.seconds - self._told >= self._length / 10.0:
+            self._told = self.seconds
+            self._progress.say(f"dyn soak: {text}")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the soak; status 1 if something drifts or fails, 130 if it was interrupted before anything did."""
+    robot = load_fixed_robot(args.robot)
+    _ = robot.actuation
+    os.environ["ROS_DOMAIN_ID"] = str(claim_domain())
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    planned = system("sim", {"robot": args.robot, "dac": args.dac, "realtime_priority": args.realtime_priority})
+    output: list[str] = []
+    soak: Soak | None = None
+    interrupted, problem = False, ""
+    try:
+        with running(planned, quiet=output) as (supervisor, client):
+            soak = Soak(robot, client, supervisor.pids, 60.0 * args.minutes)
+            try:
+                soak.run()
+            except KeyboardInterrupt:
+                interrupted = True
+            except ClientError as error:
+                problem = str(error)
+    except ClientError as error:
+        print("\n".join(output[-20:]), file=sys.stderr)
+        raise ClientError(f"the soak failed: {error}") from error
+    assert soak is not None
+    report = _report(robot, soak, problem)
+    print(json.dumps(report) if args.json else _table(report))
+    for line in report["problems"]:
+        print(f"dyn soak: {line}", file=sys.stderr)
+    if report["problems"]:
+        return 1
+    return 130 if interrupted else 0
+
+
+def _report(robot: Robot, soak: Soak, problem: str) -> dict[str, Any]:
+    rows, problems = [], [problem] if problem else []
+    for series in soak.series:
+        found = series.trend(soak.warm_up)
+        limit = LIMITS[series.quantity]
+        if found is None:
+            continue
+        allowed = limit.allowed(float(np.median(series.values)))
+        drifts = found.falls_by(allowed) if limit.falls else found.grows_by(allowed)
+        rows.append(
+            {
+                "owner": series.owner,
+                "quantity": series.quantity,
+                "unit": limit.unit,
+                "first": found.first,
+                "last": found.last,
+                "growth": found.growth,
+                "growth_low": found.low,
+                "growth_high": found.high,
+                "allowed": allowed,
+                "drifts": drifts,
+            }
+        )
+        if drifts:
+            unit = f" {limit.unit}" if limit.unit else ""
+            problems.append(
+                f"{series.owner}: {series.quantity} drifts by {found.growth:+.3g}{unit} in {soak.seconds / 60:.1f} min"
+            )
+    if soak.faults:
+        problems.append(f"the controller had {soak.faults} faults, the last: {soak.last_fault}")
+    if not rows:
+        problems.append("the run was too short to say anything; give it more --minutes")
+    return {
+        "robot": robot.name,
+        "minutes": soak.seconds / 60.0,
+        "warm_up_minutes": soak.warm_up / 60.0,
+        "motions": soak.motions,
+        "faults": soak.faults,
+        "samples": max((len(series.times) for series in soak.series), default=0),
+        "rows": rows,
+        "problems": problems,
+        "ok": not problems,
+    }
+
+
+def _table(report: dict[str, Any]) -> str:
+    lines = [
+        f"{report['robot']}: {report['minutes']:.1f} min, {report['motions']} motions, {report['samples']} samples;"
+        f" the first {report['warm_up_minutes']:.1f} min are left out",
+        "",
+        f"{'':26}  {'quantity':25}  {'first':>9}  {'last':>9}  {'growth':>9}  {'95 % interval':>20}  {'allowed':>8}",
+    ]
+    for row in report["rows"]:
+        interval = f"{row['growth_low']:+.3g} to {row['growth_high']:+.3g}"
+        unit = f" ({row['unit']})" if row["unit"] else ""
+        lines.append(
+            f"{row['owner']:26}  {row['quantity'] + unit:25}  {row['first']:9.4g}  {row['last']:9.4g}"
+            f"  {row['growth']:+9.3g}  {interval:>20}  {row['allowed']:8.3g}  {'DRIFTS' if row['drifts'] else 'steady'}"
+        )
+    return "\n".join(lines)
+
+
+def _process(pid: int) -> dict[str, float]:
+    """What a process has: resident memory (MB), open file handles, threads, mapped files in shared memory."""
+    folder = Path("/proc") / str(pid)
+    try:
+        mapped = (folder / "maps").read_text(errors="replace").splitlines()
+        return {
+            "memory": int((folder / "statm").read_text().split()[1]) * PAGE / 1e6,
+            "file handles": len(os.listdir(folder / "fd")),
+            "threads": len(os.listdir(folder / "task")),
+            "shared memory files": len({line.split(None, 5)[5] for line in mapped if "/dev/shm/" in line}),
+        }
+    except OSError as error:
+        raise ClientError(f"process {pid} cannot be looked at ({error.strerror})") from error
