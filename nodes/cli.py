@@ -17,8 +17,7 @@ from nodes.parameters import FORMULATIONS
 
 HELP = """\
 usage: ./dyn COMMAND [OPTIONS]            ./dyn COMMAND --help tells more
-A robot arm under computed torque, simulated down to its motors, over ROS 2.
-The first command that needs it sets everything up inside this folder.
+Robot arms under computed torque over ROS 2; set up here by the first command.
 
   demo        start arm, controller and stiffness server, move, print a table
   up          the same system, running until Ctrl-C; then, in another terminal:
