@@ -82,7 +82,7 @@ def guard(beats: socket.socket, plan: Sequence[tuple[int, str, bool]], timeout: 
 
 
 if __name__ == "__main__":
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGABRT):
         signal.signal(number, signal.SIG_IGN)
     job = json.loads(sys.argv[1])
     if job["priority"] > 0:

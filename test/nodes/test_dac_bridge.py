@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ class Bridged:
     client: RobotClient
     output: list[str]
     publisher: Any = None
+    manager: Any = None
+    """What stands for systemd."""
 
     @property
     def pid(self) -> int:
@@ -114,10 +117,13 @@ def bridge(domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
     iio = IioFolder(tmp_path_factory.mktemp("iio"))
     output: list[str] = []
     planned = bridge_alone(iio.root, "alone", publisher="", autostart=True)
-    with Supervisor(planned, output=output.append) as supervisor, RobotClient("alone") as client:
-        iio.wait_safe(60.0)
-        assert client.wait(lambda: any("waiting for motor commands" in line for line in output), 60.0), output
-        yield Bridged(iio, supervisor, client, output)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(iio.root / "notify"))
+        env = {"NOTIFY_SOCKET": str(iio.root / "notify"), "WATCHDOG_USEC": "400000"}
+        with Supervisor(planned, env, output.append) as supervisor, RobotClient("alone") as client:
+            iio.wait_safe(60.0)
+            assert client.wait(lambda: any("waiting for motor commands" in line for line in output), 60.0), output
+            yield Bridged(iio, supervisor, client, output, manager=manager)
     print(*output, sep="\n")
 
 
@@ -201,6 +207,15 @@ def test_lifecycle_transitions_leave_safe_codes(arm: Bridged) -> None:
     (arm.iio.root / "away").rename(arm.iio.enable)
     client.activate(BRIDGE, 20.0)
     assert client.wait(lambda: arm.iio.enable.read_text() == "1\n", 10.0)
+
+
+def test_systemd_hears_that_the_bridge_is_ready_and_lives(bridge: Bridged) -> None:
+    heard: list[str] = []
+    bridge.manager.settimeout(20.0)
+    while heard.count("WATCHDOG=1") < 5:
+        heard.append(bridge.manager.recv(1000).decode())
+    assert "READY=1" in heard
+    assert any(text.startswith("STATUS=active") for text in heard)
 
 
 def test_what_is_wrong_with_a_command_is_a_fault_that_can_be_cleared(bridge: Bridged) -> None:

@@ -244,7 +244,10 @@ def test_the_guardian_acts_on_silence_and_again_on_the_end(iio: IioFolder, outpu
 
 def test_a_guardian_that_ends_is_noticed(outputs: Outputs) -> None:
     guardian = Guardian(outputs, SILENCE)
-    os.kill(guardian.pid, signal.SIGTERM)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGABRT):
+        os.kill(guardian.pid, number)
+    guardian.beat(True)
+    time.sleep(SILENCE / 2.0)
     guardian.beat(True)
     os.kill(guardian.pid, signal.SIGKILL)
     with pytest.raises(GuardianError, match="has ended"):
