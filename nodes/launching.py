@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from launch.actions import DeclareLaunchArgument, EmitEvent, LogInfo, OpaqueFunction, RegisterEventHandler, Shutdown
+from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler, Shutdown
 from launch.events import matches_action
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
@@ -36,7 +36,7 @@ def describe(name: str) -> LaunchDescription:
             planned = system(name, given)
             _ = load_robot(given["robot"]).actuation
         except DynError as error:
-            return [LogInfo(msg=str(error)), Shutdown(reason=str(error))]
+            raise RuntimeError(str(error)) from None  # said in one line, and the launch ends with status 1
         return [action for node in planned.nodes for action in _actions(planned, node)]
 
     return LaunchDescription([*declared, OpaqueFunction(function=actions)])

@@ -111,6 +111,8 @@ def run(name: str, make: Callable[[], ServedNode], args: Sequence[str] | None = 
             served.destroy_node()
         rclpy.try_shutdown()
         signal.alarm(0)
+        for number in (signal.SIGINT, signal.SIGTERM):  # the interpreter's end would take a second one for a crash
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _serve(executor: SingleThreadedExecutor, served: ServedNode) -> None:
