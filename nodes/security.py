@@ -32,7 +32,7 @@ POLICIES = next(
 )
 OBEYED = "computed_torque_controller"
 TOPIC = "motor_commands"
-NODE = re.compile(r"(?:-m\0nodes\.|/lib/dyn_robot/)(\w+)\0")
+NODE = re.compile(r"(?:-m\0nodes\.|/lib/dyn_robot/)(\w+)\0(dac\0run\0)?")
 NODES = ("simulated_robot", "computed_torque_controller", "dac_bridge", "stiffness_server")
 KINDS = {"topics": {"publish", "subscribe"}, "services": {"reply", "request"}, "actions": {"call", "execute"}}
 SECURITY_MARK = b"dds.sec.auth"
@@ -104,7 +104,8 @@ def processes(proc: Path = Path("/proc")) -> Iterator[Finding]:
     for folder in sorted(proc.glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             match = NODE.search((folder / "cmdline").read_bytes().decode(errors="replace"))
-            if match is None or match[1] not in NODES:
+            name = "" if match is None else "dac_bridge" if match[2] else match[1]
+            if name not in NODES:
                 continue
             env = _environment((folder / "environ").read_bytes())
             ports = _outside_ports(folder)
@@ -114,12 +115,12 @@ def processes(proc: Path = Path("/proc")) -> Iterator[Finding]:
         what = f"process {folder.name}"
         reach = [finding for finding in discovery(env) if not finding.closed]
         if reach:
-            yield Finding(False, what, f"{match[1]}: {reach[0].sentence}")
+            yield Finding(False, what, f"{name}: {reach[0].sentence}")
         if ports:
             listed = ", ".join(map(str, ports))
-            yield Finding(False, what, f"{match[1]} listens on all network interfaces (UDP {listed})")
+            yield Finding(False, what, f"{name} listens on all network interfaces (UDP {listed})")
         if not reach and not ports:
-            yield Finding(True, what, f"{match[1]} listens on this machine only")
+            yield Finding(True, what, f"{name} listens on this machine only")
     if not found:
         yield Finding(True, "processes", "no node runs here, as far as this user may see")
 

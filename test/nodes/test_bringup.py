@@ -47,6 +47,21 @@ def test_control_is_sim_without_the_simulated_robot() -> None:
     assert names[0] == "simulated_robot"
 
 
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_dac_file_adds_the_bridge_before_the_controller(name: str) -> None:
+    dac = str(ROOT / "config" / "dac" / "dry_run.yaml")
+    names = [node.name for node in system(name, {"robot": "planar_2r", "dac": dac}).nodes]
+    assert names.index("dac_bridge") == names.index("computed_torque_controller") - 1
+    assert [node for node in names if node != "dac_bridge"] == [node.name for node in system(name).nodes]
+
+
+def test_every_node_has_an_enclave_of_its_own() -> None:
+    planned = system("sim", {"enclaves": "dyn_robot/"})
+    for node in planned.nodes:
+        words = planned.ros_arguments(node)
+        assert words[words.index("--enclave") + 1] == f"/dyn_robot/{node.name}"
+
+
 def test_ros_arguments_keep_types() -> None:
     planned = system("sim", {"rate": "500", "namespace": "left/", "use_sim_time": "true", "robot": "it's"})
     words = planned.ros_arguments(planned.nodes[0])
@@ -58,7 +73,14 @@ def test_ros_arguments_keep_types() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"rate": "fast"}, {"use_sim_time": "maybe"}, {"speed": 1}, {"params_file": "no/such/file"}]
+    "given",
+    [
+        {"rate": "fast"},
+        {"use_sim_time": "maybe"},
+        {"speed": 1},
+        {"params_file": "no/such/file"},
+        {"dac": "no/such/file"},
+    ],
 )
 def test_wrong_arguments_are_refused_in_a_sentence(given: dict[str, object]) -> None:
     with pytest.raises(InputError, match=next(iter(given))):

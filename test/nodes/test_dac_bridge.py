@@ -97,6 +97,7 @@ def arm_and_bridge(domain: int, tmp_path_factory: pytest.TempPathFactory) -> Ite
                          "    guardian_timeout: 0.3\n")  # fmt: skip
     output: list[str] = []
     given = {"robot": "planar_2r", "namespace": "bridged", "dac": str(iio.dac), "params_file": str(overrides)}
+    given["enclaves"] = "/dyn_robot"
     with running(system("sim", given), quiet=output) as (supervisor, client):
         yield Bridged(iio, supervisor, client, output)
     print(*output, sep="\n")
