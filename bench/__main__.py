@@ -15,7 +15,7 @@ from bench.report import differences, machine, page
 from dyn_core.errors import DynError, InputError
 from dyn_core.files import write_whole
 
-NAMES = ("dynamics", "customised", "chains", "loops", "denoc", "loop", "stiffness_service", "startup")
+NAMES = ("dynamics", "customised", "chains", "loops", "denoc", "loop", "stiffness", "stiffness_service", "startup")
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 

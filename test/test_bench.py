@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from bench import chains, peers, report
+from bench import chains, peers, report, stiffness
 from bench.__main__ import main
 from bench.compare import DifferentAnswers, require_same
 from dyn_core import Robot, load_robot
@@ -86,3 +86,10 @@ def test_a_file_that_is_no_earlier_run_is_refused(tmp_path: Path) -> None:
 def test_kdl_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(peers, "DEBIAN", tmp_path)
     assert peers.kdl(load_robot("puma560")) is None
+
+
+def test_the_stiffness_benchmark_compares_what_is_the_same() -> None:
+    figures = stiffness.run(orientations=600)
+    assert [row["peer"] for row in figures["matrix"]] == ["(13)-(16) in NumPy", "a budget of 50 us"]
+    assert figures["map"]["one_core"] > 0
+    assert "map of 600 orientations by 8 wrenches" in stiffness.table(figures)[-1]
