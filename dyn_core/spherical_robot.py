@@ -82,7 +82,10 @@ class SphericalRobot(LoopRobot):
     # kinematics
 
     def inverse_kinematics(self, orientation: Any, modes: Any = None) -> Floats:
-        """q (3,) at an orientation, by default in the described working modes (signs of (u x v) . w, one per leg)."""
+        """q (3,) at an orientation, within half a turn of the home position.
+
+        modes: signs of (u x v) . w, one per leg; by default the described working modes.
+        """
         Q = self.rotation_of(orientation)
         legs = self._legs if modes is None else self._in_modes(modes)
         q = np.empty(3)
@@ -90,7 +93,8 @@ class SphericalRobot(LoopRobot):
             q[i], _, reached = leg_angle(leg, tuple(Q @ leg[W0 : W0 + 3]))
             if not reached:
                 raise WorkspaceError(self._out_of_reach(i))
-        return q
+        home = self.reference[self.joints]
+        return home + np.remainder(q - home + np.pi, 2.0 * np.pi) - np.pi
 
     def working_modes(self, orientation: Any) -> dict[tuple[int, int, int], Floats]:
         """q (3,) in each of the eight working modes; none where an orientation is out of reach."""
