@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dyn_core import Robot
+from dyn_core.description.pose import pose
 from dyn_core.errors import DynError, InputError
 from dyn_core.stiffness import Stiffness
 
@@ -74,9 +75,11 @@ def _stiffness(robot: Robot, at: np.ndarray, frame: str) -> tuple[np.ndarray, St
         return at, robot.stiffness(at, frame)
     if not hasattr(robot, "inverse_kinematics"):
         raise InputError(f"{robot.name} has no inverse kinematics: give joint positions instead of a pose")
-    q = robot.inverse_kinematics(at)
     if hasattr(robot, "stiffness_at"):
-        return q, robot.stiffness_at(at, frame)
+        return robot.inverse_kinematics(at), robot.stiffness_at(at, frame)
+    if at.shape == (3, 3):
+        at = pose(at, robot.forward_kinematics(robot.neutral())[:3, 3])
+    q = robot.inverse_kinematics(at)
     return q, robot.stiffness(q, frame)
 
 
