@@ -181,6 +181,9 @@ class Yielding:
 def yielding(s: Structure) -> Yielding:
     """The motions that a structure allows, those that cost energy apart from those that do not."""
     springs = s.E_y.shape[1]
+    if len(s.A_y) == 0 and s.E_q.shape[1] == 0:  # every spring for itself
+        T = s.E_y / np.array([s.length] * 3 + [1.0] * 3)[:, None]
+        return Yielding(np.eye(springs), T, np.eye(springs), np.zeros((springs, 0)))
     E = np.hstack([s.E_y, s.E_q])
     E[:3] /= s.length
     size = np.ones(E.shape[1])
