@@ -112,6 +112,23 @@ def test_a_map_over_orientations_is_that_of_every_single_pose() -> None:
     assert png(found.plot()).startswith(b"\x89PNG")
 
 
+def test_a_platform_that_also_translates_is_mapped_at_a_position() -> None:
+    robot = load_robot("gough_stewart")
+    home = robot.forward_kinematics(robot.neutral())
+    place = (float(home[0, 3]) + 0.02, float(home[1, 3]), float(home[2, 3]))
+    wrenches = np.array([[0.0, 0.0, -100.0, 5.0, 0.0, 0.0]])
+    found = stiffness_map(robot, OrientationGrid(np.radians(50.0), 3, 5, 0.1, place), wrenches)
+    assert {found.counts["computed"] > 3, found.counts["unreachable"] > 0} == {True}
+    assert "limits" in found.notes[0] or "singularity" in found.notes[0]
+    T = np.eye(4)
+    T[:3, 3] = place
+    for j, i in ((0, 0), (1, 1), (1, 2)):
+        T[:3, :3] = azimuth_tilt_torsion(found.columns.values[i], found.rows.values[j], 0.1)
+        J = robot.jacobian(robot.inverse_kinematics(T))
+        moved = J @ (J.T @ wrenches[0] / robot.mechanism.stiffness[robot.joints])
+        assert found.translation[j, i] == pytest.approx(np.linalg.norm(moved[:3]), rel=1e-6)
+
+
 def test_a_map_that_is_given_up_keeps_what_it_has_and_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dyn_core.stiffness.maps.FIRST_PART", 20)
     monkeypatch.setattr("dyn_core.stiffness.maps.LARGEST_PART", 20)
