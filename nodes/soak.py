@@ -31,8 +31,10 @@ WARM_UP = 0.25
 """Part of the run, at most ``LONGEST_WARM_UP`` seconds, that is left out: allocators and caches fill up."""
 LONGEST_WARM_UP = 300.0
 PAGE = os.sysconf("SC_PAGE_SIZE")
-PATIENCE = 30.0
+PATIENCE = 20.0
 """Seconds beyond its duration in which a motion must end."""
+ATTEMPTS = 3
+"""Motions in a row that may fail."""
 
 
 @dataclass(frozen=True)
@@ -107,28 +109,48 @@ class Soak:
         there = demo.plan(self._robot, start)
         names, ways = list(self._robot.joint_names), (there.positions, there.positions[::-1])
         self._cycles_per_state = int(self._client.parameter(CONTROLLER, "state_every"))
-        with self._client.record(JointTrajectory, f"{CONTROLLER}/state") as followed:
+        with self._client.record(JointTrajectory, f"{CONTROLLER}/state") as self._followed:
             self._progress.say(f"dyn soak: {self._length / 60:g} min of motions; Ctrl-C gives the table so far")
             self._begin = time.monotonic()
-            next_sample = self._begin + self._interval
-            while time.monotonic() - self._begin < self._length:
-                self._client.send_trajectory(names, there.times, ways[self.motions % 2])
-                goal = ways[self.motions % 2][-1]
-                end = time.monotonic() + there.trajectory.duration + PATIENCE
-                arrived = False
-                while not arrived and time.monotonic() - self._begin < self._length:
-                    self._client.check()
-                    self._client.spin(0.1)
-                    followed.drain()
-                    arrived = self._arrived(followed, goal, there.trajectory.duration)
-                    if time.monotonic() >= next_sample:
-                        next_sample += self._interval * (1 + (time.monotonic() - next_sample) // self._interval)
-                        self._sample(followed)
-                    if time.monotonic() > end:
-                        raise ClientError(f"a motion did not end within {there.trajectory.duration + PATIENCE:g} s")
-                    if self._recovered():
-                        break
-                self.motions += arrived
+            self._next_sample = self._begin + self._interval
+            astray = 0
+            while not self._over():
+                way = ways[self.motions % 2]
+                if astray:  # the robot stopped somewhere on its way
+                    times, way = there.times[-1:], way[:1]
+                else:
+                    times = there.times
+                self._client.send_trajectory(names, times, way)
+                arrived = self._moved(way[-1], float(times[-1]))
+                self.motions += arrived and not astray
+                astray = 0 if arrived else astray + 1
+                if astray > ATTEMPTS:
+                    raise ClientError(f"the robot does not move any more: {self._why()}")
+
+    def _over(self) -> bool:
+        return time.monotonic() - self._begin >= self._length
+
+    def _moved(self, goal: np.ndarray, duration: float) -> bool:
+        """Sample until the motion has arrived (true), or has failed by a fault or by being overdue (false)."""
+        end = time.monotonic() + duration + PATIENCE
+        while time.monotonic() < end and not self._over():
+            self._client.check()
+            self._client.spin(0.1)
+            self._followed.drain()
+            arrived = self._arrived(self._followed, goal, duration)
+            if time.monotonic() >= self._next_sample:
+                late = (time.monotonic() - self._next_sample) // self._interval
+                self._next_sample += self._interval * (1 + late)
+                self._sample(self._followed)
+            if arrived:
+                return True
+            if self._recovered():
+                return False
+        return False
+
+    def _why(self) -> str:
+        found = self._client.diagnostics(CONTROLLER)
+        return found["fault"] or found.get("last dropped") or found["message"]
 
     def _arrived(self, followed: Recorder, goal: np.ndarray, duration: float) -> bool:
         if not followed.messages:
@@ -144,9 +166,12 @@ class Soak:
             return False
         self.faults += 1
         self.last_fault = cause
-        answer = self._client.call(Trigger, f"{CONTROLLER}/clear_fault", Trigger.Request())
-        if not answer.success:
-            raise ClientError(f"the controller has a fault that cannot be cleared: {answer.message}")
+
+        def cleared() -> bool:
+            return bool(self._client.call(Trigger, f"{CONTROLLER}/clear_fault", Trigger.Request()).success)
+
+        if not self._client.wait(cleared, PATIENCE, 0.5):
+            raise ClientError(f"the controller has a fault that cannot be cleared: {cause}")
         self._client.diagnostics(CONTROLLER)
         return True
 
@@ -237,7 +262,8 @@ def _report(robot: Robot, soak: Soak, problem: str) -> dict[str, Any]:
                 f"{series.owner}: {series.quantity} drifts by {found.growth:+.3g}{unit} in {soak.seconds / 60:.1f} min"
             )
     if soak.faults:
-        problems.append(f"the controller had {soak.faults} faults, the last: {soak.last_fault}")
+        many = "a fault" if soak.faults == 1 else f"{soak.faults} faults, the last"
+        problems.append(f"the controller had {many}: {soak.last_fault}")
     if not rows:
         problems.append("the run was too short to say anything; give it more --minutes")
     return {
