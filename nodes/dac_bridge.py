@@ -130,12 +130,19 @@ class DacBridge(LifecycleNode):
         return SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to wait for commands."""
-        with self._writing:
-            assert self._outputs is not None
-            errors = self._outputs.make_safe()
-        if errors:
-            self.get_logger().error(f"cannot activate: {errors[0]}")
+        """Open what a fault may have closed, write the safe codes, and begin to wait for commands."""
+        try:
+            with self._writing:
+                if self._outputs is None or self._guardian is None:
+                    self._shut()
+                    self._open()
+                assert self._outputs is not None
+                errors = self._outputs.make_safe()
+            if errors:
+                raise errors[0]
+        except DynError as error:
+            self._shut()
+            self.get_logger().error(f"cannot activate: {error}")
             return FAILURE
         self._fault = ""
         self._forget()

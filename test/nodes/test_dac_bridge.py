@@ -185,6 +185,13 @@ def test_a_device_that_disappears_is_a_fault_until_it_is_back(arm: Bridged) -> N
     answer = arm.clear_fault()
     assert not answer.success
     assert "no output channel 0" in answer.message
+    arm.client.deactivate(BRIDGE)
+    assert not arm.client.change_state(Transition.TRANSITION_ACTIVATE, BRIDGE), "nor does activating help"
+    arm.iio.shoulder.write_text("0\n")
+    arm.client.activate(BRIDGE)
+    assert arm.client.wait(lambda: arm.iio.enable.read_text() == "1\n", 10.0), "it drives again"
+    arm.iio.shoulder.unlink()
+    assert arm.client.wait(lambda: "not there any more" in arm.diagnostics()["fault"], 10.0)
     arm.iio.shoulder.write_text("0\n")
     answer = arm.clear_fault()
     assert answer.success, answer.message
