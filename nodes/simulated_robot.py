@@ -21,6 +21,7 @@ from dyn_core.errors import DynError, InputError
 from dyn_core.simulation import Stepper
 from nodes import parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
+from nodes.domain import claim_robot
 from nodes.loop import (
     LATCHED,
     NANOSECONDS,
@@ -57,6 +58,8 @@ class SimulatedRobot(Node):
         super().__init__("simulated_robot")
         parameters.declare(self, parameters.SIMULATED_ROBOT)
         self._given = given = parameters.values(self, parameters.SIMULATED_ROBOT)
+        if not claim_robot(self.get_namespace()):
+            raise InputError("a simulated robot runs already in this ROS domain and namespace on this machine")
         self._robot = load_fixed_robot(given["robot"])
         self._joints = JointOrder(self._robot.joint_names)
         self._initial = self._initial_positions(given["initial_positions"])

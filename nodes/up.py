@@ -15,13 +15,14 @@ from dyn_core.integration import __file__ as KERNELS
 from dyn_core.jit import cache_folder
 from nodes.bringup import System, system
 from nodes.client import SIMULATION, ClientError, RobotClient
+from nodes.domain import robot_runs
 from nodes.robots import load_fixed_robot
 from nodes.supervisor import Supervisor, in_words
 
 START_TIMEOUT = 180.0
 """Seconds for the first start, in which the kernels are compiled."""
 DISCOVERY = 4.0
-"""Seconds in which a robot that runs already is heard, also if its first announcement is missed."""
+"""Seconds in which a robot on another machine is heard, also if its first announcement is missed."""
 ALREADY = "a robot is running here already; give this one a --namespace, or another ROS_DOMAIN_ID"
 
 
@@ -91,6 +92,10 @@ def _activate(planned: System, client: RobotClient) -> None:
 
 def _refuse_a_second(planned: System) -> None:
     """Two robots on the same topics would drive each other."""
+    if robot_runs(planned.namespace):
+        raise ClientError(ALREADY)
+    if os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "").upper() in ("LOCALHOST", "OFF"):
+        return
     with RobotClient(planned.namespace) as client:
         if client.running(DISCOVERY):
             raise ClientError(ALREADY)

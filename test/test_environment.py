@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nodes import environment
-from nodes.domain import DOMAINS, claim_domain
+from nodes.domain import DOMAINS, claim_domain, claim_robot, robot_runs
 from nodes.environment import Environment, SetupError
 from nodes.progress import Progress
 
@@ -409,3 +409,21 @@ def test_a_process_never_claims_the_same_domain_twice(tmp_path: Path, monkeypatc
     finally:
         for descriptor in held:
             os.close(descriptor)
+
+
+def test_a_namespace_has_one_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    monkeypatch.setattr("nodes.domain._held", held)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    try:
+        assert not robot_runs("left")
+        assert claim_robot("/left")
+        assert robot_runs("left")
+        assert not claim_robot("left")
+        assert claim_robot("right")
+        monkeypatch.setenv("ROS_DOMAIN_ID", "99")
+        assert not robot_runs("left")
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    monkeypatch.undo()

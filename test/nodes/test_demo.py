@@ -12,9 +12,10 @@ from dyn_core import load_robot
 from nodes.demo import plan
 
 DEMO = """
-import argparse, sys
+import sys
+from nodes.cli import build_parser
 from nodes.demo import run
-sys.exit(run(argparse.Namespace(robot=sys.argv[1], formulation="projection", json=True, realtime_priority=0)))
+sys.exit(run(build_parser("demo").parse_args(["--robot", sys.argv[1], "--json"])))
 """
 
 

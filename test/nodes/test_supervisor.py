@@ -21,9 +21,10 @@ from nodes.supervisor import Supervisor, in_words
 
 NODES = ("simulated_robot", "computed_torque_controller", "stiffness_server")
 UP = """
-import argparse, sys
+import sys
+from nodes.cli import build_parser
 from nodes.up import run
-sys.exit(run(argparse.Namespace(robot="planar_2r", namespace="", rate=200.0, realtime_priority=0)))
+sys.exit(run(build_parser("up").parse_args(["planar_2r", "--rate", "200"])))
 """
 
 
