@@ -31,6 +31,7 @@ Robot arms under computed torque over ROS 2; set up here by the first command.
   excite      plan a motion that shows a robot's masses, inertias and friction
   identify    fit a robot's parameters to the log of a motion
   generate    write fast straight-line code of a robot's dynamics
+  faults      break a running system in many ways, and check that it stays safe
   test        run the linter, the type checker and all tests
   bench       measure speed, side by side with other libraries
   profile     show where the time of a benchmark goes
@@ -293,6 +294,13 @@ def _points(text: str) -> int:
     return value
 
 
+def _faults_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--short", action="store_true", help="only a few faults, under a minute")
+    parser.add_argument("--only", nargs="+", metavar="WORDS", help="only faults with one of these words in their name")
+    parser.add_argument("--list", action="store_true", help="print the faults, and try none")
+    _json_option(parser)
+
+
 def _setup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tier",
@@ -470,6 +478,12 @@ def _security(args: argparse.Namespace) -> int:
     return security.run(args)
 
 
+def _faults(args: argparse.Namespace) -> int:
+    from nodes import faults
+
+    return faults.run(args)
+
+
 def _setup(args: argparse.Namespace) -> int:
     if environment.in_checkout():
         print(f"ready: {environment.Environment.choose().venv}")
@@ -575,6 +589,13 @@ COMMANDS = {
         _generate_options,
         _generate,
         ("./dyn generate puma560 --output puma560_inverse.py", "./dyn generate puma560 --model direct"),
+    ),
+    "faults": Command(
+        "Break a running system, one fault after the other, and check that it stays safe and recovers.",
+        "ros",
+        _faults_options,
+        _faults,
+        ("./dyn faults", "./dyn faults --short", "./dyn faults --only kill burst --json"),
     ),
     "test": Command(
         "Run ruff, mypy and pytest; arguments go to pytest.",

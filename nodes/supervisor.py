@@ -14,11 +14,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from nodes import shared_memory
-from nodes.bringup import System
+from nodes.bringup import NodeSpec, System
 
 PR_SET_PDEATHSIG = 1
 PATIENCE = 2.5
@@ -54,24 +54,36 @@ class Supervisor:
     def start(self) -> None:
         """Start every process of the system."""
         shared_memory.clean()
-        leash = _leash(os.getpid())
         for node in self.system.nodes:
-            command = [sys.executable, "-m", f"nodes.{node.executable}", *self.system.ros_arguments(node)]
-            process = subprocess.Popen(
-                command,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-                preexec_fn=leash,
-            )
-            self._processes[node.name] = process
-            reader = threading.Thread(target=self._forward, args=(node.name, process.stdout), daemon=True)
-            reader.start()
-            self._readers.append(reader)
+            self._start(node)
+
+    def restart(self, name: str, prefix: Sequence[str] = (), patience: float = PATIENCE) -> None:
+        """Start a process again, ending it first if it runs; prefix: words before its command line."""
+        node = next(node for node in self.system.nodes if node.name == name)
+        self._end([self._processes[name]], patience)
+        self._start(node, prefix)
+
+    def alive(self, name: str) -> bool:
+        """Whether a process runs."""
+        return self._processes[name].poll() is None
+
+    def _start(self, node: NodeSpec, prefix: Sequence[str] = ()) -> None:
+        command = [*prefix, sys.executable, "-m", f"nodes.{node.executable}", *self.system.ros_arguments(node)]
+        process = subprocess.Popen(
+            command,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            preexec_fn=_leash(os.getpid()),
+        )
+        self._processes[node.name] = process
+        reader = threading.Thread(target=self._forward, args=(node.name, process.stdout), daemon=True)
+        reader.start()
+        self._readers.append(reader)
 
     def dead(self) -> tuple[str, int] | None:
         """Name and exit status of a process that has ended, if one has."""
@@ -83,18 +95,21 @@ class Supervisor:
 
     def stop(self, patience: float = PATIENCE) -> dict[str, int]:
         """End every process: SIGTERM, and SIGKILL for those that do not answer in time; returns exit statuses."""
-        for process in reversed(self._processes.values()):
+        self._end(list(self._processes.values()), patience)
+        for reader in self._readers:
+            reader.join(0.5)
+        return {name: process.returncode for name, process in self._processes.items()}
+
+    def _end(self, processes: Sequence[subprocess.Popen[str]], patience: float) -> None:
+        for process in reversed(processes):
             _send(process, signal.SIGTERM)
         end = time.monotonic() + patience
-        for process in self._processes.values():
+        for process in processes:
             try:
                 process.wait(max(0.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 _send(process, signal.SIGKILL)
                 process.wait()
-        for reader in self._readers:
-            reader.join(0.5)
-        return {name: process.returncode for name, process in self._processes.items()}
 
     def __enter__(self) -> Supervisor:
         try:
