@@ -20,7 +20,7 @@ from dyn_core.control import ComputedTorque
 from dyn_core.errors import DynError
 from dyn_core.limits import KINDS, Limits, Margins
 from dyn_core.loop_robot import LoopRobot
-from nodes import parameters
+from nodes import follow_joint_trajectory, parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
 from nodes.emergency_stop import EmergencyStop
 from nodes.follower import Follower
@@ -95,6 +95,7 @@ class ComputedTorqueController(LifecycleNode):
         self.create_service(Trigger, "~/clear_fault", self._on_clear_fault)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
         self._diagnostics = Diagnostics(self, self._report, self._drops)
+        self._action = follow_joint_trajectory.offer(self, self)
         self.create_timer(STATUS_PERIOD, self._publish_status)
 
     @property
@@ -446,6 +447,19 @@ class ComputedTorqueController(LifecycleNode):
     def cancel(self) -> bool:
         """Brake along the path and hold; says whether there was a motion."""
         return self._follower is not None and self._label == "active" and self._follower.cancel()
+
+    @property
+    def joint_names(self) -> list[str]:
+        """Joints of the robot, in its order; none before it is configured."""
+        return self._joints.names if self._robot_name else []
+
+    def now(self) -> tuple[follow_joint_trajectory.Now | None, Plan | None, str]:
+        """Where the robot is and should be (None if inactive), the plan that it follows, and why it has stopped."""
+        follower = self._follower
+        last = None if follower is None or self._label != "active" else follower.last
+        if follower is None or last is None:
+            return None, None, self.safety.cause
+        return follow_joint_trajectory.Now(*last), follower.plan, self.safety.cause
 
     def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = self.cancel()

@@ -494,7 +494,7 @@ def _full_disk(campaign: Campaign) -> None:
 
 
 EXPECTED: dict[str, Expected] = {CONTROLLER: "stops", SIMULATION: "stops", BRIDGE: "goes on", STIFFNESS: "goes on"}
-"""What becomes of the motion when a node ends; the bridge makes its own outputs safe, the simulated arm does without."""
+"""What becomes of the motion when a node ends; the bridge makes its outputs safe, the simulated arm does without it."""
 
 FAULTS: tuple[Fault, ...] = (
     *(

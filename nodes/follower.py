@@ -48,6 +48,8 @@ class Follower:
         """What is exceeded now and only warned of or slowed down for."""
         self.overtaken = 0
         """Plans that were not begun, because the robot was no longer where they began."""
+        self.last: tuple[int, State, np.ndarray, np.ndarray] | None = None
+        """Stamp, desired state and measured state of the last step that gave a command."""
         self._law, self._brake = law, brake
         self._slow_pace, self._slow_time = slow_pace, round(slow_time * NANOSECONDS)
         self._stop_timeout = round(stop_timeout * NANOSECONDS)
@@ -71,7 +73,7 @@ class Follower:
         """Forget the plans: the next step holds the position that it finds."""
         with self._lock:
             self.stamp = 0
-            self.plan = self._next = None
+            self.plan = self._next = self.last = None
         self.pace = Pace()
         self.warnings = ()
         self._cancelling = False
@@ -130,6 +132,7 @@ class Follower:
             safety.stop("the control law gave a voltage that is not finite", known=False)
             return None
         self._react(stamp, q, qd, desired[0], command.torque)
+        self.last = stamp, desired, q, qd
         return (desired, command) if safety.powered else None
 
     def leave_path(self, stamp: int, q: np.ndarray, qd: np.ndarray) -> None:
