@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from dyn_core.errors import DynError, InputError
-from dyn_core.stiffness.maps import empty_map, fill
+from dyn_core.stiffness.maps import Grid, JointGrid, OrientationGrid, empty_map, fill, stiffness_map
 from nodes import parameters
 from nodes.diagnostics import OK, Diagnostics, Report
 from nodes.loop import subscribe, take_newest
@@ -58,6 +59,7 @@ class StiffnessServer(Node):
         self._most_poses = given["max_map_poses"]
         self._joints = JointOrder(self._robot.joint_names, passive_joints(self._robot))
         self._robot.stiffness(self._robot.neutral(), self._frame)
+        self._compile()
         self._drops = DropCounter()
         self._last: np.ndarray | None = None
         self._answered = 0
@@ -76,6 +78,18 @@ class StiffnessServer(Node):
     def close(self) -> None:
         """Nothing moves here; a map that is being computed is given up."""
         self._maps.stop()
+
+    def _compile(self) -> None:
+        """Ask everything once: nothing is answered while a kernel is compiled."""
+        robot = self._robot
+        stiffness_answer(robot, robot.forward_kinematics(robot.neutral()), self._frame)
+        grids: list[Grid] = [OrientationGrid(0.1, 3, 2)]
+        if robot.n > 1:
+            first, second = robot.joint_names[:2]
+            grids.append(JointGrid((first, second), (2, 2), tuple(robot.neutral())))
+        for grid in grids:
+            with contextlib.suppress(DynError):
+                stiffness_map(robot, grid, frame=self._frame)
 
     def _where(self, request: Any) -> np.ndarray:
         """Joint positions (n,), rotation (3, 3) or pose (4, 4) that a request gives, or the last joint state's."""

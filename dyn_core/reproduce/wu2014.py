@@ -12,13 +12,13 @@ from ..plots import Plot
 from ..robot import load_robot
 from ..spherical_robot import SphericalRobot
 from ..stiffness.beam import Material, circle, curved_beam
+from ..stiffness.maps import OrientationGrid, sign_combinations, stiffness_map
 from .report import Report, Row, Verdict, agrees
 
 TITLE = "Wu, Bai and Kepler, Mobile platform center shift in spherical parallel manipulators with flexible limbs (2014)"
 PAPER = [3, 4, 5, 0, 1, 2]
 """The paper's order, rotations first, in this house's."""
 MOMENT = np.array([0.0, 0.0, 0.0, 10.0, 10.0, 10.0])
-SIGNS = np.array([[0.0, 0.0, 0.0, a, b, c] for a in (10.0, -10.0) for b in (10.0, -10.0) for c in (10.0, -10.0)])
 TILT = 54.0  # deg, up to which the printed maxima of Figs 9 and 13 come out
 CONVERTED = 0.009  # mrad, to which printed rotations are good: thousandths of a degree, converted
 MICRO = 0.0006  # of a figure with three decimals
@@ -78,14 +78,10 @@ class Map:
 
 def deflection_map(robot: SphericalRobot, torsion: float, tilt: float, azimuths: int, tilts: int) -> Map:
     """The map of a robot up to a tilt (deg) at a torsion (deg)."""
-    phi, theta = np.linspace(0.0, 360.0, azimuths + 1), np.linspace(0.0, tilt, tilts)
-    columns, rows = np.meshgrid(np.radians(phi), np.radians(theta))
-    Q = robot.orientation(columns, rows, np.radians(torsion)).reshape(-1, 3, 3)
-    deflections, status = robot.deflections(Q, SIGNS)
-    parts = np.linalg.norm(deflections.reshape(len(Q), len(SIGNS), 2, 3), axis=3).max(axis=1)
-    parts[status != 0] = np.nan
-    shift, turn = (parts[:, k].reshape(columns.shape) for k in range(2))
-    return Map(phi, theta, 1e3 * shift, np.degrees(turn))
+    grid = OrientationGrid(float(np.radians(tilt)), azimuths, tilts, float(np.radians(torsion)))
+    found = stiffness_map(robot, grid, sign_combinations(MOMENT))
+    shift, turn = (np.column_stack([values, values[:, 0]]) for values in (found.translation, found.rotation))
+    return Map(np.linspace(0.0, 360.0, azimuths + 1), np.degrees(found.rows.values), 1e3 * shift, np.degrees(turn))
 
 
 def with_actuators(robot: SphericalRobot, stiffness: float, links: bool = True) -> SphericalRobot:

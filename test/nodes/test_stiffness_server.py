@@ -66,7 +66,7 @@ def wrist(domain: int) -> Iterator[RobotClient]:
     process = subprocess.Popen([*command, "-p", f"robot:={SPM.name}", "-p", "max_map_poses:=1000000"])
     try:
         with RobotClient("wrist") as client:
-            assert client.wait(lambda: client.node.count_services("get_stiffness") > 0, 120.0)
+            assert client.wait(lambda: client.node.count_services("get_stiffness") > 0, 180.0)
             yield client
         process.terminate()
         assert process.wait(20.0) == 0
