@@ -71,6 +71,20 @@ def test_a_trajectory_replaces_another_smoothly(arm: Arm) -> None:
     assert np.abs(np.diff(speed, axis=0)).max() < 0.2
 
 
+def test_a_cancelled_motion_ends_on_the_way_and_is_no_fault(arm: Arm) -> None:
+    assert not arm.client.call(Trigger, f"{CONTROLLER}/cancel", Trigger.Request()).success
+    arm.publish(trajectory(arm, TARGET, 4), "joint_trajectory")
+    assert arm.client.wait(lambda: bool(np.abs(arm.positions()).max() > 0.1), 10.0)
+    answer = arm.client.call(Trigger, f"{CONTROLLER}/cancel", Trigger.Request())
+    assert answer.success, answer.message
+    arm.client.spin(0.5)
+    held = arm.positions()
+    assert np.abs(held).max() < 0.28
+    arm.client.spin(0.3)
+    assert np.abs(arm.positions() - held).max() < 2e-3
+    assert arm.client.diagnostics(CONTROLLER)["fault"] == ""
+
+
 def bad_trajectories() -> dict[str, tuple[str, Callable[[Arm, JointTrajectory], None]]]:
     def positions(values: list[float]) -> Callable[[Arm, JointTrajectory], None]:
         def spoil(arm: Arm, message: JointTrajectory) -> None:
@@ -109,6 +123,7 @@ def bad_trajectories() -> dict[str, tuple[str, Callable[[Arm, JointTrajectory], 
         "infinite": ("not finite", positions([float("inf")] + [0.0] * 5)),
         "infinite velocity": ("not finite", velocities),
         "beyond a limit": ("outside position limits", positions([100.0] + [0.0] * 5)),
+        "too fast": ("above the velocity limit", positions([0.0, 1.2, 0.0, 0.0, 0.0, 0.0])),
         "unknown joint": ("unknown joints", names(lambda n: ["elbow", *n[1:]])),
         "missing joint": ("missing joints", names(lambda n: n[1:])),
         "repeated joint": ("repeated joints", names(lambda n: [n[1], *n[1:]])),
