@@ -57,6 +57,7 @@ MODULES: dict[str, dict[str, str]] = {
         "matplotlib": "matplotlib",
         "pytest": "pytest",
         "hypothesis": "hypothesis",
+        "xdist": "pytest-xdist",
         "ruff": "ruff",
         "mypy": "mypy",
         "pinocchio": "pin",
