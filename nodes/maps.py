@@ -36,6 +36,8 @@ from nodes.robots import load_fixed_robot
 
 ROBOT = "agile_wrist"
 """Which robot is mapped offline if none is named."""
+MOST_POSES = 5_000_000
+"""Of a map that is computed here: they and their lines of CSV fit into the memory of a small machine."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 
@@ -77,6 +79,10 @@ def grid_of(args: argparse.Namespace, robot: Robot | None) -> Grid:
 def _computed(args: argparse.Namespace) -> StiffnessMap:
     robot = load_fixed_robot(args.robot or ROBOT)
     grid = grid_of(args, robot)
+    if grid.size > MOST_POSES:
+        raise InputError(
+            f"{grid.size} poses are too many, at most {MOST_POSES}: give a coarser --resolution or a smaller --count"
+        )
     table = empty_map(robot, grid, sign_combinations(args.wrench), args.frame or "tool")
     progress, started = Progress(), time.monotonic()
     with _ctrl_c() as pressed:

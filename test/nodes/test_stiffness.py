@@ -118,6 +118,11 @@ def test_without_a_server_the_way_out_is_said(domain: int) -> None:
         ask(["--namespace", "nobody"])
 
 
+def test_a_map_that_would_not_fit_into_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="too many, at most 5000000: give a coarser"):
+        draw(OFFLINE, "--joints", "joint2", "joint3", "--count", 100_000)
+
+
 def test_files_that_cannot_be_written_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
     for name, complaint in (("map.pdf", r"allowed: \.csv, \.png"), ("nowhere/map.csv", "there is no folder")):
         with pytest.raises(ValueError, match=complaint):
