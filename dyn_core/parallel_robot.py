@@ -174,6 +174,11 @@ class ParallelRobot(LoopRobot):
         """(4, 4) the described pose of the tool."""
         return self._frame_poses(self._par.home[None], "tool")[0]
 
+    @property
+    def platform_home(self) -> Floats:
+        """(4, 4) the described pose of the platform's frame."""
+        return self._frame_poses(self._par.home[None], self.mechanism.body_names[-1])[0]
+
     def inverse_kinematics(self, pose: Any, frame: str = "tool", check: bool = True) -> Floats:
         """Active positions (..., n) at poses (..., 4, 4) of a frame of the platform.
 
@@ -228,7 +233,7 @@ class ParallelRobot(LoopRobot):
         normal = self._par.S[3:, 2]
         n = len(self._par.home) - 7
         height = (B[:, :3, 3] - self._par.home[n : n + 3]) @ normal
-        axis = _from_seven(self._par.home[None, n:])[0, :3, :3].T @ normal
+        axis = from_seven(self._par.home[None, n:])[0, :3, :3].T @ normal
         tilt = B[:, :3, :3] @ axis - normal
         if len(B) and (np.abs(height).max() > 1e-6 * self.size or np.abs(tilt).max() > 1e-6):
             raise WorkspaceError(f"{self.name}: the pose leaves the plane in which the platform moves")
@@ -302,7 +307,7 @@ class ParallelRobot(LoopRobot):
         found = self.mechanism.frame(frame)
         T = np.eye(4)
         T[:3, :3], T[:3, 3] = found.R, found.p
-        return _from_seven(at[:, -7:]) @ T
+        return from_seven(at[:, -7:]) @ T
 
     def _poses(self, q: Any) -> tuple[tuple[int, ...], Floats, Floats]:
         """Leading axes, configurations (m, K + 7), and Jacobians (m, 6, n) of the platform's body."""
@@ -318,7 +323,7 @@ class ParallelRobot(LoopRobot):
         if found.body != self.mechanism.platform:
             return super().jacobian(q, frame)
         lead, at, J = self._poses(q)
-        arm = _from_seven(at[:, -7:])[:, :3, :3] @ found.p
+        arm = from_seven(at[:, -7:])[:, :3, :3] @ found.p
         for k in range(len(J)):
             J[k, :3] += np.cross(J[k, 3:].T, arm[k]).T
         return J.reshape(*lead, 6, self.n)
@@ -336,7 +341,7 @@ class ParallelRobot(LoopRobot):
         self._run(parallel.motion_batch, len(V), lambda part: (*(x[part] for x in flat), V[part], Vd[part]))
         if at.p.any():
             _, found, _ = self._poses(q)
-            arm = _from_seven(found[:, -7:])[:, :3, :3] @ at.p
+            arm = from_seven(found[:, -7:])[:, :3, :3] @ at.p
             w, wd = V[:, 3:], Vd[:, 3:]
             V[:, :3] += np.cross(w, arm)
             Vd[:, :3] += np.cross(wd, arm) + np.cross(w, np.cross(w, arm))
@@ -399,7 +404,7 @@ class ParallelRobot(LoopRobot):
         """Positions of all joints of the tree: the legs', and the platform's in its chart."""
         m = self.mechanism
         n = len(at) - 7
-        B = _from_seven(at[None, n:])[0]
+        B = from_seven(at[None, n:])[0]
         R = m.R[n]
         before, p = R, m.p[n]
         slides = []
@@ -632,7 +637,7 @@ def _to_seven(T: Floats) -> Floats:
     return np.concatenate([T[:, :3, 3], Rotation.from_matrix(T[:, :3, :3]).as_quat()], axis=1)
 
 
-def _from_seven(x: Floats) -> Floats:
+def from_seven(x: Floats) -> Floats:
     T = np.tile(np.eye(4), (len(x), 1, 1))
     if len(x):
         T[:, :3, :3] = Rotation.from_quat(x[:, 3:]).as_matrix()
