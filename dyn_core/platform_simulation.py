@@ -99,7 +99,7 @@ def simulate_platform(
     rows = round(duration / h) + 1
     table = _table(robot, drive, rows, h / substeps, substeps)
     out, gaps, tau = np.zeros((rows, 13 + 2 * n)), np.zeros((rows, 2, len(par.rows))), np.zeros((rows, robot.n))
-    pushed = NO_WRENCHES
+    pushed: Floats = NO_WRENCHES
     if wrench is not None:
         pushed = robot.platform_and_legs(robot.tree._body_wrenches(robot.platform_wrenches(wrench), ()))
     smooth = robot if not robot.mechanism.Fs.any() else robot.with_continuous_friction(robot.neutral(), h / substeps)

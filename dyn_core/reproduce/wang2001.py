@@ -1,6 +1,7 @@
 """Wang, Gosselin and Cheng: the four-bar mechanism, rigid and with a flexible coupler, by virtual springs.
 
-Their Figs 6-8 and 10-13 (the Gough-Stewart platform is not here). Initial state, torque and k as in section 3.1.
+Their Figs 6-8 and 10-13; the Gough-Stewart platform, Fig. 14, is in wang2001_platform. Initial state, torque and k as
+in section 3.1.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..robot import load_robot
 from ..simulation import Result, simulate
 from ..spring_simulation import SpringResult, simulate_with_springs
 from .report import Plot, Report, Row, agrees
+from .wang2001_platform import platform_results
 
 TITLE = (
     "Wang, Gosselin and Cheng, Modeling and Simulation of Robotic Systems with Closed Kinematic Chains Using the"
@@ -66,7 +68,7 @@ def error_against_stiffness(
 
 
 def compute(duration: float = 2.0, stiffnesses: Floats = STIFFNESSES) -> Report:
-    """Every result of the four-bar mechanisms, over `duration` (the paper: 2 s)."""
+    """Every result of the four-bar mechanisms and of the platform, over `duration` (the paper: 2 s)."""
     rigid = load_robot("four_bar_wang")
     assert isinstance(rigid, LoopRobot)
     flexible = FlexibleMechanism(load_robot("four_bar_wang_flexible").mechanism)
@@ -84,12 +86,14 @@ def compute(duration: float = 2.0, stiffnesses: Floats = STIFFNESSES) -> Report:
     bent_springs = flexible.simulate(start, closing="virtual_spring", k=K, b=0.0, **common)
     bent_stiffer = flexible.simulate(start, closing="virtual_spring", k=10 * K, b=0.0, **common)
     exact = _all_joints(rigid, closed)
+    platform_rows, platform_plots = platform_results(duration)
     rows = (
         *_equation_20(rigid),
         *_initial_angles(rigid),
         *_figure_6(curve, printed_start),
         *_figure_7_and_8(closed, dae, springs, stiffer, exact),
         *_flexible_rows(flexible, bent, bent_springs, bent_stiffer),
+        *platform_rows,
     )
     return Report(
         "wang2001",
@@ -107,6 +111,7 @@ def compute(duration: float = 2.0, stiffnesses: Floats = STIFFNESSES) -> Report:
                 lambda figure: _draw_errors(figure, bent.t, bent_springs.q - bent.q, bent_springs.qd - bent.qd),
             ),
             Plot("fig13", (6.0, 4.5), lambda figure: _draw_relative(figure, flexible, bent, bent_springs)),
+            *platform_plots,
         ),
         NOTES,
     )
@@ -119,6 +124,8 @@ NOTES = (
     " that start slack at exactly closed angles (the printed ones leave them open by 5e-6 m).",
     "The misprints of (3), (4), (8), (20), (45), (47) and (49) are corrected: centres of mass lie on the links, T_3 has"
     " its m_3, the first half wave is sin(pi x / l_2), the curvature is squared.",
+    "The platform's legs do not spin, its lower links have the upper ones' inertia, and the forces are along the legs:"
+    " none of it is printed. Rates of the Euler angles beyond 50 rad/s are cut in the drawing.",
     "Only the product E_2 I_2 matters; the coupler starts straight and at rest.",
     "Figures of the paper are curves without printed values: they are drawn here in the same arrangement, and what the"
     " text says about them is what is compared.",

@@ -1,4 +1,4 @@
-"""The four-bar results of Wang, Gosselin and Cheng: what should come out does, and what does not is said."""
+"""The results of Wang, Gosselin and Cheng: what should come out does, and what does not is said."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ def report():
 
 def test_everything_that_should_comes_out(report):
     assert not report.failed
-    assert {row.place for row in report.rows} >= {f"Fig. {i}" for i in (6, 7, 8, 10, 11, 12, 13)}
+    assert {row.place for row in report.rows} >= {f"Fig. {i}" for i in (6, 7, 8, 10, 11, 12, 13, 14)}
 
 
 def test_what_does_not_come_out_is_said(report):
-    equation, figure = (row for row in report.rows if row.verdict == "does not come out")
+    equation, figure, angles = (row for row in report.rows if row.verdict == "does not come out")
     assert equation.place == "(20)"
     assert "f_By" in equation.why
     assert (figure.place, figure.printed) == ("Fig. 6", "10^-5.5 = 3.2e-6 m")
     assert "phase" in figure.why
+    assert angles.what == "alpha, beta of the six legs"
+    assert "another pose" in angles.why
 
 
 def test_figures_are_drawn(report):
     pytest.importorskip("matplotlib")
     drawn = images(report)
-    assert sorted(drawn) == [f"wang2001_fig{i:02}.png" for i in (6, 7, 8, 10, 11, 12, 13)]
+    assert sorted(drawn) == [f"wang2001_fig{i:02}.png" for i in (6, 7, 8, 10, 11, 12, 13, 14)]
     assert all(page.startswith(b"\x89PNG") for page in drawn.values())
 
 

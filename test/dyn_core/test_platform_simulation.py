@@ -1,0 +1,146 @@
+"""Platforms simulated in their own pose: against the general simulation, conservation laws, and by springs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_parallel import MAKERS, load
+
+from dyn_core import load_robot
+from dyn_core.errors import InputError, WorkspaceError
+from dyn_core.loop_robot import LoopRobot
+from dyn_core.parallel_robot import ParallelRobot
+from dyn_core.platform_simulation import simulate_platform
+from dyn_core.reproduce.wang2001_platform import euler_angles, force
+from dyn_core.simulation import simulate
+
+
+def wang() -> ParallelRobot:
+    robot = load_robot("gough_stewart_wang")
+    assert isinstance(robot, ParallelRobot)
+    return robot
+
+
+@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr"])
+def test_it_moves_as_the_general_simulation_does(kind: str, tmp_path: Path) -> None:
+    """Random robots under held forces, by the tree with multipliers: other coordinates, another formulation."""
+    robot = load(tmp_path, MAKERS[kind](np.random.default_rng(5)))
+    forces = robot.gravity_forces(robot.neutral()) + 5.0 * np.cos(np.arange(robot.n))
+    general = simulate(LoopRobot(robot.mechanism, "multipliers"), duration=0.1, torques=forces, h=1e-3, method="rk4")
+    own = simulate_platform(robot, duration=0.1, forces=forces, h=1e-3, substeps=2)
+    assert own.failure == general.failure == ""
+    assert np.abs(own.q[-1] - own.q[0]).max() > 1e-3
+    np.testing.assert_allclose(own.q, general.q, atol=2e-6)
+    np.testing.assert_allclose(own.pose[-1], robot.forward_kinematics(own.q[-1], "platform"), atol=1e-8)
+
+
+def test_simulate_runs_it_compiled_as_any_robot() -> None:
+    robot = wang()
+    own = simulate_platform(robot, duration=0.2, forces=np.full(6, 4.0), h=1e-3)
+    face = simulate(robot, duration=0.2, torques=np.full(6, 4.0), h=1e-3, method="rk4")
+    np.testing.assert_allclose(face.q, own.q, atol=1e-8)
+
+
+def test_both_end_before_a_singularity() -> None:
+    """The paper's motion comes to one at about 0.39 s, where the legs hold the platform no longer."""
+    robot = wang()
+    own = simulate_platform(robot, duration=0.6, forces=force, h=1e-3)
+    assert "hold the platform no longer" in own.failure
+    assert 0.37 < own.t[-1] < 0.4
+    assert robot.singularity_distance(own.q[-1]) > 0.0
+    face = simulate(robot, duration=0.6, torques=[force(t) for t in np.arange(0.0, 0.6, 1e-3)], h=1e-3, method="rk4")
+    assert "singular" in face.failure
+    assert 0.37 < face.t[-1] < 0.4
+    through = simulate_platform(robot, duration=0.6, forces=force, h=1e-3, through_singularities=True)
+    assert through.failure == ""
+    assert len(through.t) == 601
+
+
+def test_energy_and_the_work_of_the_legs() -> None:
+    """Kinetic and potential energy change by the forces' work, through the tumble too."""
+    robot = wang()
+    result = simulate_platform(robot, duration=1.0, forces=force, h=1e-3, through_singularities=True)
+    m = robot.mechanism
+
+    def energy(k: int) -> float:
+        _, seven, _ = robot._body_poses(result.pose[k], "platform")
+        at, rates, *_ = robot._solve_legs(seven, result.twist[k : k + 1].copy(), np.zeros((1, 6)))
+        q, legs = robot._full_of(at[0]), rates.shape[1]
+        v, w = result.twist[k, :3], result.twist[k, 3:]
+        kinetic = 0.5 * (rates[0] @ robot.tree.mass_matrix(q)[:legs, :legs] @ rates[0] + 1.5 * v @ v + 0.08 * w @ w)
+        potential = 0.0
+        for frame, T, mass, moment in zip(m.frames, robot.tree.link_poses(q), m.M, m.MS, strict=False):
+            if mass > 0.0:
+                com = T[:3, :3] @ frame.R.T @ (moment / mass - frame.p) + T[:3, 3]
+                potential -= mass * m.gravity @ com
+        return float(kinetic + potential)
+
+    power = np.einsum("mi,mi->m", result.tau, result.qd)
+    for k in (300, 600, 1000):
+        work = float(np.trapezoid(power[: k + 1], result.t[: k + 1]))
+        np.testing.assert_allclose(energy(k) - energy(0), work, atol=2e-5)
+
+
+def test_springs_come_to_the_closed_motion_as_k_grows() -> None:
+    """The difference falls as 1/k; constraint errors are of the order that the paper prints."""
+    robot = wang()
+    exact = simulate_platform(robot, duration=0.5, forces=force, h=1e-3, substeps=4, through_singularities=True)
+    apart = []
+    for k, b in ((5e4, 50.0), (5e5, 160.0)):
+        found = simulate_platform(robot, duration=0.5, forces=force, h=1e-3, k=k, b=b)
+        assert found.failure == ""
+        apart.append(np.abs(found.pose - exact.pose).max())
+        if k == 5e4:
+            assert 1e-5 < np.median(np.abs(found.gap)) < 5e-4
+            assert np.abs(found.gap).max() < 2e-3
+            assert 1e-5 < np.median(np.abs(found.gap_rate)) < 5e-3
+    assert 8.0 < apart[0] / apart[1] < 12.0
+
+
+@pytest.mark.parametrize("kind", ["ups", "3-rrr"])
+def test_springs_hold_any_legs(kind: str, tmp_path: Path) -> None:
+    """Spinning legs with off-axis masses and motors' inertia, and a planar platform."""
+    robot = load(tmp_path, MAKERS[kind](np.random.default_rng(5)))
+    forces = robot.gravity_forces(robot.neutral()) + 3.0
+    exact = simulate_platform(robot, duration=0.1, forces=forces, h=1e-3)
+    found = simulate_platform(robot, duration=0.1, forces=forces, h=1e-3, k=1e7, b=2e3)
+    assert found.failure == ""
+    np.testing.assert_allclose(found.q[-1], exact.q[-1], atol=2e-4)
+    moved = np.abs(exact.q[-1] - exact.q[0]).max()
+    assert np.abs(found.q[-1] - exact.q[-1]).max() < 0.05 * moved
+
+
+def test_motors_and_a_push() -> None:
+    """At zero volts the screws brake by back EMF; a push along z on the platform shortens all legs alike."""
+    robot = load_robot("gough_stewart")
+    assert isinstance(robot, ParallelRobot)
+    still = simulate_platform(robot, duration=0.05, volts=np.zeros(6))
+    pushed = simulate_platform(robot, duration=0.05, volts=np.zeros(6), wrench=[0.0, 0.0, -2000.0, 0.0, 0.0, 0.0])
+    assert still.failure == pushed.failure == ""
+    assert (pushed.q[-1] < still.q[-1]).all()
+    assert np.abs(pushed.tau[-1]).max() > np.abs(still.tau[-1]).max()
+
+
+def test_angles_are_the_paper_s() -> None:
+    phi, theta, psi = 0.4, 1.1, -0.7
+
+    def about_z(a: float) -> np.ndarray:
+        return np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
+
+    turn = np.array([[np.cos(theta), 0, np.sin(theta)], [0, 1, 0], [-np.sin(theta), 0, np.cos(theta)]])
+    R = about_z(phi) @ turn @ about_z(psi)
+    np.testing.assert_allclose(euler_angles(R[None])[0], [phi, theta, psi], atol=1e-14)
+
+
+def test_bad_arguments_are_named() -> None:
+    robot = wang()
+    with pytest.raises(InputError, match="either volts or forces"):
+        simulate_platform(robot, volts=np.zeros(6), forces=np.zeros(6))
+    with pytest.raises(InputError, match="k must be"):
+        simulate_platform(robot, k=-1.0)
+    with pytest.raises(InputError, match="drive has shape"):
+        simulate_platform(robot, forces=np.zeros(5))
+    with pytest.raises((InputError, WorkspaceError)):
+        simulate_platform(robot, pose=np.zeros((4, 4)))
