@@ -13,8 +13,10 @@ from .jit import compiled_call
 from .loop_robot import Formulation, LoopRobot
 from .loops.spherical import (
     MODE,
+    NOT_A_ROTATION,
     REACHED,
     SINGULAR,
+    TURNED,
     UNREACHABLE,
     W0,
     deflections_batch,
@@ -28,7 +30,6 @@ from .spatial import azimuth_tilt_torsion, skew
 from .stiffness import Stiffness
 from .stiffness.cartesian import from_matrix
 
-TURNED = 1e-6  # by which a given rotation may differ from an orthogonal matrix
 OFF_CENTRE = 1e-6  # m, by which a pose's position may differ from what the rotation makes of it
 FOLDED = 1e-7  # |(u x v) . w| below which a leg is folded or straight
 
@@ -51,7 +52,6 @@ class SphericalRobot(LoopRobot):
         self._legs = pack_legs(
             self.geometry, mechanism.stiffness[self.joints], tips.get(first, rigid), tips.get(first + 1, rigid)
         )
-        self._scratch = np.empty(3), np.empty((3, 6)), np.empty((10, 6))
         tool = mechanism.frame("tool")
         self._platform = mechanism.frames[tool.body]
         """The platform's own frame, its origin at O."""
@@ -147,15 +147,16 @@ class SphericalRobot(LoopRobot):
 
     def stiffness_matrix(self, rotation: Any) -> Floats:
         """K (6, 6) at O, base axes, linear first, at a rotation (3, 3) of the platform: the quick way."""
-        K = np.empty((6, 6))
+        K, work = np.empty((6, 6)), np.empty((14, 6))
         try:
-            status = stiffness_single(self._legs, rotation, *self._scratch, K)
+            status = stiffness_single(self._legs, rotation, work, K)
         except TypeError:  # not a plain float64 matrix
-            status = compiled_call(stiffness_single, self._legs, self.rotation_of(rotation), *self._scratch, K)
+            status = compiled_call(stiffness_single, self._legs, self.rotation_of(rotation), work, K)
+        if status == NOT_A_ROTATION:
+            return self.stiffness_matrix(self.rotation_of(rotation))
         if status == UNREACHABLE:
             self.inverse_kinematics(rotation)
-        if status < 0 or not K[0, 0] > 0.0:
-            self.rotation_of(rotation)
+        if not K[0, 0] > 0.0:
             raise InputError(f"{self.name}: the stiffness is infinite in some directions; use `stiffness_at`")
         return K
 
@@ -177,9 +178,8 @@ class SphericalRobot(LoopRobot):
 
     def _stiffness(self, Q: Floats, legs: Floats, frame: str, positions: Callable[[], Floats]) -> Stiffness:
         """By the legs' kernel; what it has no finite matrix for, and frames off the platform, by virtual joints."""
-        V = self._scratch[1]
-        K = np.empty((6, 6))
-        status = compiled_call(stiffness_single, legs, Q, *self._scratch, K)
+        K, work = np.empty((6, 6)), np.empty((14, 6))
+        status = compiled_call(stiffness_single, legs, Q, work, K)
         if status == UNREACHABLE:
             self.inverse_kinematics(Q)
         body = self.tree._frame(frame)[0] - 1
@@ -189,7 +189,7 @@ class SphericalRobot(LoopRobot):
         point = Q @ self._platform.R.T @ (at.p - self._platform.p)
         null = np.zeros((6, 0))
         if status == SINGULAR:
-            axis = np.linalg.svd(V[:, 3:])[2][2]
+            axis = np.linalg.svd(work[10:13, 3:])[2][2]
             null = np.concatenate([np.cross(axis, point), axis])[:, None]
             null /= np.linalg.norm(null)
         X = np.eye(6)

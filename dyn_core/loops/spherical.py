@@ -34,10 +34,10 @@ C2 = 55  # of the distal link, 36
 RIGID = 91  # 1: neither link gives way
 LEG_WIDTH = 92
 
-REACHED, UNREACHABLE, SINGULAR = 0, 1, 2
-STATUS = ("reached", "unreachable", "singular")
-"""What the numbers of a status mean: no leg position exists; or the legs do not hold the platform in all directions."""
+REACHED, UNREACHABLE, SINGULAR, NOT_A_ROTATION = 0, 1, 2, 3
+"""What a kernel found: no position of a leg exists; the legs leave the platform loose; the input is no rotation."""
 REACH = 1e-9  # by which a leg may be stretched beyond folded or straight, for rounding
+TURNED = 1e-6  # by which a given rotation may differ from an orthogonal matrix
 FLAT = 1e-6  # |det(n1, n2, n3)| below which the platform is loose
 THIRDS = 2.0 * np.pi / 3.0
 
@@ -199,15 +199,24 @@ def stiffness_at(legs, Q, q, V, c, B, K):
     return SINGULAR if abs(flat) < FLAT else REACHED
 
 
+@kernel
+def is_rotation(Q):
+    """Whether the rows of Q (9 numbers) are unit vectors at right angles, and right-handed."""
+    x, y, z = (Q[0], Q[1], Q[2]), (Q[3], Q[4], Q[5]), (Q[6], Q[7], Q[8])
+    off = abs(dot(x, y)) + abs(dot(y, z)) + abs(dot(z, x))
+    off += abs(dot(x, x) - 1.0) + abs(dot(y, y) - 1.0) + abs(dot(z, z) - 1.0)
+    return off < 10.0 * TURNED and dot(x, cross(y, z)) > 0.0
+
+
 @entry
-def stiffness_single(legs, Q, q, V, work, K):
-    """As `stiffness_at`, with the rotation Q (3, 3) and scratch space work (10, 6)."""
+def stiffness_single(legs, Q, work, K):
+    """As `stiffness_at`, with the rotation Q (3, 3); work (14, 6) is scratch space whose rows 10 to 12 are then V."""
     if Q.shape[0] != 3 or Q.shape[1] != 3:
-        return -1
-    return stiffness_at(
-        legs, (Q[0, 0], Q[0, 1], Q[0, 2], Q[1, 0], Q[1, 1], Q[1, 2], Q[2, 0], Q[2, 1], Q[2, 2]), q, V, work[:4],
-        work[4:], K,
-    )  # fmt: skip
+        return NOT_A_ROTATION
+    turn = (Q[0, 0], Q[0, 1], Q[0, 2], Q[1, 0], Q[1, 1], Q[1, 2], Q[2, 0], Q[2, 1], Q[2, 2])
+    if not is_rotation(turn):
+        return NOT_A_ROTATION
+    return stiffness_at(legs, turn, work[13], work[10:13], work[:4], work[4:10], K)
 
 
 @kernel
