@@ -89,8 +89,8 @@ def rates(q, x, v, vd, xd, rate):
 
 
 @kernel
-def runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work):
-    """One step of the method whose coefficients are the rows of table (the last: the weights)."""
+def runge_kutta_step(record, motors, q, v, start, drive, wrenches, h, table, work):
+    """One step of the method whose coefficients are the rows of table (the last: the weights); start: vd at q, v."""
     stages = table.shape[1]
     nv = v.shape[0]
     x, u, vd, tau, configuration = work[0, :nv], work[1, :nv], work[2, :nv], work[3, :nv], work[4, : q.shape[0]]
@@ -107,7 +107,9 @@ def runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work):
         for j in range(nv):
             u[j] += v[j]
         moved(q, x, configuration)
-        if i < stages:
+        if i == 0:
+            rates(configuration, x, u, start, xd[i], rate[i])
+        elif i < stages:
             status = max(status, acceleration(record, motors, configuration, u, drive, wrenches, tau, vd))
             rates(configuration, x, u, vd, xd[i], rate[i])
     q[:] = configuration
@@ -116,45 +118,61 @@ def runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work):
 
 
 @kernel
-def advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    """Take `steps` steps of size h with the drive held; returns how many succeeded.
+def advance(record, motors, q, v, vd, tau, status, drive, wrenches, h, steps, table, work):
+    """Take `steps` steps of size h with the drive held; returns how many succeeded, and the last status.
 
-    q and v stay where the last good step left them, with vd and tau there.
+    vd, tau and status are those of `acceleration` at q and v, before and after: the last evaluation of a step is the
+    first of the next. q and v stay where the last good step left them.
     """
     before_q, before_v = work[-1, : q.shape[0]], work[-2, : v.shape[0]]
     done = 0
-    while done < steps:
+    while status == OK and done < steps:
         before_q[:] = q
         before_v[:] = v
-        status = runge_kutta_step(record, motors, q, v, drive, wrenches, h, table, work)
+        status = runge_kutta_step(record, motors, q, v, vd, drive, wrenches, h, table, work)
         nothing = 0.0
         for i in range(q.shape[0]):
             nothing += 0.0 * q[i]
         for i in range(v.shape[0]):
             nothing += 0.0 * v[i]
-        if status != OK or nothing != 0.0:
+        good = status == OK and nothing == 0.0
+        if good:
+            done += 1
+        else:
             q[:] = before_q
             v[:] = before_v
+        status = acceleration(record, motors, q, v, drive, wrenches, tau, vd)
+        if not good:
             break
-        done += 1
-    acceleration(record, motors, q, v, drive, wrenches, tau, vd)
-    return done
+    return done, status
 
 
 @entry
 def tree_steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    return advance(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work)
+    status = acceleration(record, motors, q, v, drive, wrenches, tau, vd)
+    done, _ = advance(record, motors, q, v, vd, tau, status, drive, wrenches, h, steps, table, work)
+    return done
 
 
 @entry
-def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, rows_q, rows):
-    """Fill rows_q (m, nq) and rows (m, 4, nv) step by step, one row of drives per `hold` steps; returns how many."""
+def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows):
+    """Fill rows_q (m, nq) and rows (m, 4, nv), one per step; returns how many.
+
+    One row of drives is held for `hold` steps. Row 0 is the state as it stands, after `first` steps under these drives.
+    """
     m = rows.shape[0]
     base = v.shape[0] - drives.shape[1]
+    status = OK
+    last = -1
     for k in range(m):
         steps = min(k, 1)
-        held = drives[min((k - steps) // hold, drives.shape[0] - 1)]
-        if advance(record, motors, q, v, vd, tau, held, wrenches, h, steps, table, work) < steps:
+        index = min(max(first + k - 1, 0) // hold, drives.shape[0] - 1)
+        held = drives[index]
+        if index != last:
+            status = acceleration(record, motors, q, v, held, wrenches, tau, vd)
+            last = index
+        done, status = advance(record, motors, q, v, vd, tau, status, held, wrenches, h, steps, table, work)
+        if done < steps:
             return k
         rows_q[k] = q
         rows[k, QD] = v

@@ -42,7 +42,10 @@ ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 NO_MOTORS = np.zeros((0, 10))
 NO_WRENCHES = np.zeros((0, 6))
 
+AT_ONCE = 1000  # rows computed without looking up
+
 State = tuple[Floats, Floats, Floats, Floats]  # q, v, vd, tau
+Held = tuple[Floats, int]  # rows of the drive, and for how many steps each is held
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,12 @@ class _Kernels:
         return out
 
     def rows(
-        self, state: State, drives: Floats, hold: int, pushed: Any, h: float, method: str, rows_q: Floats, rows: Floats
+        self, state: State, held: Held, pushed: Any, h: float, method: str, first: int, rows_q: Floats, rows: Floats
     ) -> int:
-        """Fill the rows of a Result, one row of drives held for `hold` of them; returns how many succeeded."""
+        """Fill rows of a Result, the first with the state as it stands after `first` steps; returns how many."""
         table = FIXED_STEP[method]
         return compiled_call(
-            tree_rows, self.record, self.motors, *state, drives, hold, pushed, h, table, self.work, rows_q, rows
+            tree_rows, self.record, self.motors, *state, *held, pushed, h, table, self.work, first, rows_q, rows
         )
 
 
@@ -105,19 +108,19 @@ class _Closed:
         return NO_WRENCHES if wrenches is None else self.robot.tree._body_wrenches(wrenches, ())
 
     def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
-        return self._run(state, drive[None], 1, pushed, h, steps, method, *self._no_rows)
+        return self._run(state, (drive[None], 1), pushed, h, 0, steps, method, *self._no_rows)
 
     def rows(
-        self, state: State, drives: Floats, hold: int, pushed: Any, h: float, method: str, rows_q: Floats, rows: Floats
+        self, state: State, held: Held, pushed: Any, h: float, method: str, first: int, rows_q: Floats, rows: Floats
     ) -> int:
-        return self._run(state, drives, hold, pushed, h, len(rows) - 1, method, rows_q, rows) + 1
+        return self._run(state, held, pushed, h, first, len(rows) - 1, method, rows_q, rows) + 1
 
     def _run(
-        self, state: State, drives: Floats, hold: int, pushed: Any, h: float, steps: int, method: str, *rows: Floats
+        self, state: State, held: Held, pushed: Any, h: float, first: int, steps: int, method: str, *rows: Floats
     ) -> int:
         table = FIXED_STEP[method]
         done = compiled_call(
-            closed_rows, self.record, self.loops, self.motors, *state, drives, hold, pushed, h, steps, table, *rows
+            closed_rows, self.record, self.loops, self.motors, *state, *held, pushed, h, first, steps, table, *rows
         )
         self.singularity = None
         if done < steps and self.loops.watch[REASON] != NOT_FINITE:
@@ -307,6 +310,37 @@ class Stepper:
         if done < steps:
             raise SimulationError(self.failure(self.t))
 
+    def record(
+        self,
+        drive: Any,
+        steps: int,
+        hold: int = 1,
+        wrenches: Any = None,
+        go_on: Callable[[float], bool] | None = None,
+    ) -> Result:
+        """Advance by `steps` steps with a row of the drive held for `hold` of them, and keep every step.
+
+        drive: (n,), (k, n), or a function f(t, q, qd); wrenches too may be a function, as in `simulate`. go_on(t) is
+        asked now and then whether to go on from t. The first row is the present state.
+        """
+        before, m = self._steps_done, steps + 1
+        t = (before + np.arange(m)) * self.h
+        rows_q, rows = np.zeros((m, self.robot.nq)), np.zeros((m, 4, self.robot.nv))
+        ask = (lambda _: True) if go_on is None else go_on
+        run = _run_function if callable(drive) or callable(wrenches) else _run_table
+        filled, asked_to_stop = run(self, drive, hold, wrenches, ask, rows_q, rows)
+        self._steps_done = before + max(0, filled - 1)
+        self.t = self._steps_done * self.h
+        failure = "" if filled == m else self.stopped() if asked_to_stop else self.failure(self.t)
+        qd, qdd, tau, held = (np.ascontiguousarray(rows[:filled, i]) for i in range(4))
+        n = self.robot.n
+        found = None if asked_to_stop else self.singularity
+        return Result(t[:filled], rows_q[:filled], qd, qdd, tau[:, -n:], held[:, -n:], failure, found)
+
+    def stopped(self) -> str:
+        """The sentence for a motion that was ended from outside."""
+        return f"{self.robot.name}: stopped at t = {self.t:.6g} s, as asked"
+
     def failure(self, t: float) -> str:
         """The sentence for a motion that cannot go on after t."""
         if (found := self.singularity) is not None:
@@ -376,6 +410,7 @@ class Result:
 
 
 Drive = Callable[[float, Floats, Floats], Any]
+GoOn = Callable[[float], bool]
 
 
 def simulate(
@@ -389,14 +424,16 @@ def simulate(
     method: str = "rk3",
     dac_period: float | None = None,
     wrenches: Any = None,
+    go_on: GoOn | None = None,
 ) -> Result:
     """Simulate a robot driven by volts (or by joint torques), held over each DAC period.
 
     volts or torques: (n,) held throughout; (k, n), one row per DAC period (the last is held on); or a function
     f(t, q, qd) called at the start of each DAC period. Neither: zero volts, or zero torque for a robot without motors.
     dac_period: s, a whole number of steps h; h if not given. wrenches: as in `Robot.inverse_dynamics`, held throughout,
-    or a function f(t, q, qd) called at every step, for what the environment does to the links. A motion that cannot go
-    on ends early with `failure`, and what was computed is kept.
+    or a function f(t, q, qd) called at every step, for what the environment does to the links. go_on(t): asked now and
+    then, as the motion reaches t, whether to go on. A motion that cannot go on, or shall not, ends early with
+    `failure`, and what was computed is kept.
     """
     if volts is not None and torques is not None:
         raise InputError("give either volts or torques, not both")
@@ -404,22 +441,23 @@ def simulate(
         raise InputError(f"the duration must be a number of seconds not below zero, found {duration}")
     driven = True if torques is not None else False if volts is not None else None
     stepper = Stepper(robot, q0, qd0, h, method, torque_driven=driven)
-    hold = 1 if dac_period is None else round(dac_period / h)
-    if hold < 1 or (dac_period is not None and abs(hold * h - dac_period) > 1e-9 * dac_period):
-        raise InputError(f"the DAC period {dac_period} s is not a whole number of steps of {h} s")
+    hold = steps_per_period(h if dac_period is None else dac_period, h)
     drive = torques if torques is not None else volts
-    m = round(duration / h) + 1
-    t = np.arange(m) * h
-    rows_q, rows = np.zeros((m, robot.nq)), np.zeros((m, 4, robot.nv))
-    run = _run_function if callable(drive) or callable(wrenches) else _run_table
-    filled = run(stepper, drive, hold, wrenches, rows_q, rows)
-    failure = "" if filled == m else stepper.failure(t[filled - 1])
-    t, rows_q, rows = t[:filled], rows_q[:filled], rows[:filled]
-    qd, qdd, tau, held = (np.ascontiguousarray(rows[:, i]) for i in range(4))
-    return Result(t, rows_q, qd, qdd, tau[:, -robot.n :], held[:, -robot.n :], failure, stepper.singularity)
+    return stepper.record(drive, round(duration / h), hold, wrenches, go_on)
 
 
-def _run_function(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q: Floats, rows: Floats) -> int:
+def steps_per_period(dac_period: float, h: float) -> int:
+    """How many steps of h (s) a DAC period (s) is; InputError where it is not a whole number of them."""
+    hold = round(dac_period / h) if np.isfinite(dac_period) else 0
+    if hold < 1 or abs(hold * h - dac_period) > 1e-9 * dac_period:
+        raise InputError(f"the DAC period {dac_period:g} s is not a whole number of steps of {h:g} s")
+    return hold
+
+
+def _run_function(
+    stepper: Stepper, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats
+) -> tuple[int, bool]:
+    """How many rows were filled, and whether it was asked to stop then."""
     read = drive if callable(drive) else _reader(_table(stepper, drive))
     push = wrenches if callable(wrenches) else lambda *_: wrenches
     held = np.zeros(stepper.robot.n)
@@ -428,7 +466,7 @@ def _run_function(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q
         try:
             stepper.step(held, steps=min(k, 1), wrenches=pushed)
         except SimulationError:
-            return k
+            return k, False
         pushed = push(stepper.t, stepper.q, stepper.qd)
         if k % hold == 0:
             held = np.asarray(read(stepper.t, stepper.q, stepper.qd), float)
@@ -437,16 +475,32 @@ def _run_function(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q
         rows_q[k] = stepper.q
         rows[k, QD], rows[k, QDD], rows[k, TAU] = stepper._qd, stepper._qdd, stepper._tau
         rows[k, DRIVE, -stepper.robot.n :] = stepper.drive
-    return len(rows)
+        if k + 1 < len(rows) and not go_on(stepper.t):
+            return k + 1, True
+    return len(rows), False
 
 
-def _run_table(stepper: Stepper, drive: Any, hold: int, wrenches: Any, rows_q: Floats, rows: Floats) -> int:
+def _run_table(
+    stepper: Stepper, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats
+) -> tuple[int, bool]:
     table = _table(stepper, drive)
     engine = stepper._engine
     if stepper.method in ADAPTIVE or isinstance(engine, _Public):
-        return _run_function(stepper, _reader(table), hold, wrenches, rows_q, rows)
+        return _run_function(stepper, _reader(table), hold, wrenches, go_on, rows_q, rows)
     pushed = engine.pushed(wrenches)
-    return engine.rows(stepper._state, table, hold, pushed, stepper.h, stepper.method, rows_q, rows)
+    start, h, m, first = stepper.t, stepper.h, len(rows), 0
+    while True:
+        end = min(first + AT_ONCE, m - 1) + 1
+        stepper._since = start + first * h
+        part_q, part = rows_q[first:end], rows[first:end]
+        done = engine.rows(stepper._state, (table, hold), pushed, h, stepper.method, first, part_q, part)
+        if done > 0:
+            stepper._drive[:] = part[done - 1, DRIVE, -stepper.robot.n :]
+        if first + done < end or end == m:
+            return first + done, False
+        first = end - 1
+        if not go_on(start + first * h):
+            return end, True
 
 
 def _table(stepper: Stepper, drive: Any) -> Floats:

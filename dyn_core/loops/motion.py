@@ -386,10 +386,12 @@ def closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, h, table)
 
 
 @entry
-def closed_rows(record, loops, motors, q_a, v_a, vd_a, tau, drives, hold, wrenches, h, steps, table, rows_q, rows):
+def closed_rows(
+    record, loops, motors, q_a, v_a, vd_a, tau, drives, hold, wrenches, h, first, steps, table, rows_q, rows
+):
     """Move the active joints' q_a, v_a on by `steps` steps of h, one row of drives held for `hold`; returns how many.
 
-    vd_a and tau become those at the end. Positions, and speeds, accelerations, forces and drives after every step, the
+    first: how many steps under these drives were taken before. vd_a and tau become those at the end. Positions, and speeds, accelerations, forces and drives after every step, the
     start first, are written to rows_q (steps + 1, a) and rows (steps + 1, 4, a) unless they are empty. A step that
     would pass a singularity is divided until the state stands before it; the motion ends there, q_a and v_a stay at the
     end of the last whole step, loops.watch says when after it and why, and loops.kept[2] at what configuration.
@@ -405,7 +407,7 @@ def closed_rows(record, loops, motors, q_a, v_a, vd_a, tau, drives, hold, wrench
     size = q.shape[0]
     done = -1  # the start is evaluated as a step of no length
     while status == OK and done < steps:
-        drive = drives[min(max(done, 0) // hold, drives.shape[0] - 1)]
+        drive = drives[min(max(first + done, 0) // hold, drives.shape[0] - 1)]
         loops.kept[0, :size] = q
         loops.kept[1, :size] = v
         loops.kept[5] = loops.q
