@@ -7,9 +7,6 @@ accelerations may be missing. Empty lines and lines that begin with # are skippe
 
 from __future__ import annotations
 
-import csv
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +14,9 @@ import numpy as np
 
 from .errors import InputError
 from .mechanism import Floats, Mechanism
+from .time_table import Key, joint_columns, read_time_table
 
 QUANTITIES = ("q", "qd", "qdd", "tau", "v")
-MAX_VALUES = 50_000_000
 FEWEST_SAMPLES = 20
 
 
@@ -63,79 +60,15 @@ class MotionLog:
 
 def read_motion_log(path: Path, mechanism: Mechanism) -> MotionLog:
     """Read a CSV log of a robot's motion; an InputError names file, line and column of what is wrong."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return _read(path, _rows(path, csv.reader(file)), mechanism)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text") from error
+    table = read_time_table(path, lambda place, header: _columns(place, header, mechanism))
+    q = table.quantity("q", mechanism.n)
+    assert q is not None
+    others = {name: table.quantity(name, mechanism.n) for name in QUANTITIES if name != "q"}
+    return MotionLog(table.source, table.t, q, **others, ignored=table.ignored)
 
 
-def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and cells."""
-    line = 0
-    try:
-        for cells in reader:
-            line = reader.line_num  # type: ignore[attr-defined]
-            if any(cell.strip() for cell in cells) and not cells[0].lstrip().startswith("#"):
-                yield line, [cell.strip() for cell in cells]
-    except csv.Error as error:
-        raise InputError(f"{path}:{line + 1}: is not CSV: {error}") from error
-
-
-def _read(path: Path, rows: Iterator[tuple[int, list[str]]], mechanism: Mechanism) -> MotionLog:
-    header_line, header = next(rows, (1, []))
-    if not header:
-        raise InputError(f"{path}:1: found no header; the first line names the columns, e.g. t, q_<joint>, tau_<joint>")
-    places = _columns(f"{path}:{header_line}", header, mechanism)
-    known = sorted(set(places.values()))
-    table: list[list[float]] = []
-    previous = -math.inf
-    for line, cells in rows:
-        if len(cells) != len(header):
-            raise InputError(f"{path}:{line}: found {len(cells)} cells, the header has {len(header)}")
-        values = []
-        for c in known:
-            try:
-                value = float(cells[c])
-            except ValueError:
-                value = math.nan
-            if not math.isfinite(value):
-                found = cells[c][:40]
-                raise InputError(f"{path}:{line}: column {header[c]}: found {found!r}, expected a finite number")
-            values.append(value)
-        table.append(values)
-        time = values[known.index(places["t", -1])]
-        if time <= previous:
-            raise InputError(f"{path}:{line}: column t: found {time:g} after {previous:g}, times must increase")
-        previous = time
-        if len(table) * len(known) > MAX_VALUES:
-            raise InputError(f"{path}:{line}: more than {MAX_VALUES} values")
-    data = np.array(table).reshape(len(table), len(known))
-    arrays: dict[str, Floats] = {}
-    for quantity in QUANTITIES:
-        if any(name == quantity for name, _ in places):
-            arrays[quantity] = np.zeros((len(data), mechanism.n))
-    for (quantity, j), c in places.items():
-        if quantity != "t":
-            arrays[quantity][:, j] = data[:, known.index(c)]
-    ignored = tuple(name for c, name in enumerate(header) if c not in known)
-    return MotionLog(str(path), data[:, known.index(places["t", -1])], **arrays, ignored=ignored)
-
-
-def _columns(place: str, header: list[str], mechanism: Mechanism) -> dict[tuple[str, int], int]:
-    """Where each (quantity, joint) stands; t is ("t", -1)."""
-    meaning = {"t": ("t", -1)}
-    for j, joint in enumerate(mechanism.joint_names):
-        for quantity in QUANTITIES:
-            meaning[f"{quantity}_{joint}"] = meaning[f"{quantity}{j + 1}"] = (quantity, j)
-    places: dict[tuple[str, int], int] = {}
-    for c, name in enumerate(header):
-        if name in meaning:
-            if meaning[name] in places:
-                raise InputError(f"{place}: column {name}: given twice ({header[places[meaning[name]]]}, {name})")
-            places[meaning[name]] = c
+def _columns(place: str, header: list[str], mechanism: Mechanism) -> dict[Key, int]:
+    places = joint_columns(place, header, mechanism.joint_names, {name: name for name in QUANTITIES})
 
     def missing(quantity: str, joints: list[int]) -> list[str]:
         return [f"{quantity}_{mechanism.joint_names[j]}" for j in joints if (quantity, j) not in places]
