@@ -1,0 +1,159 @@
+"""A simulated motion as files: CSV, and MCAP that ROS 2 and its tools open.
+
+CSV: `t` (s), and per joint `q_`, `qd_`, `qdd_`, `tau_` and, driven by motors, `voltage_<joint>`: the voltage held up to
+that time. Numbers are written so that they read back to the last bit. MCAP: `joint_states`
+(sensor_msgs/msg/JointState, all joints) and, with motors, `motor_commands` (dyn_robot/msg/MotorCommand).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError, MissingLibraryError
+from .files import whole_file
+from .loop_robot import LoopRobot
+from .mechanism import Floats
+from .robot import Robot
+from .simulation import Result
+from .time_table import Key, joint_columns, read_time_table
+
+QUANTITIES = ("q", "qd", "qdd", "tau", "voltage")
+LINES_AT_ONCE = 1000
+
+_STAMP = "=" * 80 + "\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec"
+_HEADER = "=" * 80 + f"\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n{_STAMP}"
+JOINT_STATE = f"std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n{_HEADER}"
+MOTOR_COMMAND = (
+    "std_msgs/Header header\nstring[] name\nfloat64[] torque\nfloat64[] voltage\nint32[] dac_code\nbool[] saturated\n"
+    + _HEADER
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a robot did: rows of a simulation, all with equal steps."""
+
+    robot: Robot
+    result: Result
+    torque_driven: bool
+
+    def __len__(self) -> int:
+        return len(self.result.t)
+
+    def quantities(self) -> dict[str, Floats]:
+        """(m, n) each, by the names of the CSV columns."""
+        r = self.result
+        found = {"q": r.q, "qd": r.qd, "qdd": r.qdd, "tau": r.tau}
+        return found if self.torque_driven else found | {"voltage": r.drive}
+
+    def followed_by(self, other: Recording) -> Recording:
+        """This one and then the other, which begins where this one ended and says so in its first row."""
+        a, b = self.result, other.result
+        joined = {name: np.concatenate([getattr(a, name), getattr(b, name)[1:]]) for name in RESULT_ROWS}
+        result = replace(a, **joined, failure=b.failure, singularity=b.singularity)
+        return Recording(self.robot, result, self.torque_driven and other.torque_driven)
+
+
+RESULT_ROWS = ("t", "q", "qd", "qdd", "tau", "drive")
+
+
+def write_csv(recording: Recording, path: Path) -> None:
+    """Write a recording as CSV."""
+    with whole_file(path) as file:
+        for line in csv_lines(recording):
+            file.write(line.encode())
+
+
+def csv_lines(recording: Recording) -> Iterable[str]:
+    """The text of the CSV file, some lines at a time."""
+    quantities = recording.quantities()
+    names = [f"{name}_{joint}" for name in quantities for joint in recording.robot.joint_names]
+    yield ",".join(["t", *names]) + "\n"
+    columns = (recording.result.t[:, None], *quantities.values())
+    for start in range(0, len(recording), LINES_AT_ONCE):
+        rows = np.concatenate([column[start : start + LINES_AT_ONCE] for column in columns], axis=1)
+        yield "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist())
+
+
+def read_csv(path: Path, robot: Robot) -> Recording:
+    """Read back what `write_csv` wrote, for the same robot."""
+
+    def places(place: str, header: list[str]) -> dict[Key, int]:
+        found = joint_columns(place, header, robot.joint_names, {name: name for name in QUANTITIES})
+        driven = any(quantity == "voltage" for quantity, _ in found)
+        wanted = [(name, j) for name in QUANTITIES[: 5 if driven else 4] for j in range(robot.n)]
+        lacking = [] if ("t", -1) in found else ["t"]
+        lacking += [f"{name}_{robot.joint_names[j]}" for name, j in wanted if (name, j) not in found]
+        if lacking:
+            raise InputError(f"{place}: found no column {', '.join(lacking[:6])}{', ...' if len(lacking) > 6 else ''}")
+        return found
+
+    table = read_time_table(path, places)
+    if len(table.t) == 0:
+        raise InputError(f"{path}: has no rows")
+    rows = {name: table.quantity(name, robot.n) for name in QUANTITIES}
+    q, qd, qdd, tau = (rows[name] for name in QUANTITIES[:4])
+    assert q is not None and qd is not None and qdd is not None and tau is not None
+    volts = rows["voltage"]
+    return Recording(robot, Result(table.t, q, qd, qdd, tau, tau if volts is None else volts), volts is None)
+
+
+def all_joints(robot: Robot, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+    """(m, n of the mechanism) positions and speeds of all joints, passive and following ones too."""
+    if isinstance(robot, LoopRobot):
+        at = [robot.closed(*row) for row in zip(q, qd, strict=True)]
+        return np.array([one.q for one in at]), np.array([one.qd for one in at])
+    if robot.n != robot.mechanism.n:
+        return robot.expanded(q), qd @ robot.G.T  # type: ignore[attr-defined]
+    return q, qd
+
+
+def write_mcap(recording: Recording, path: Path) -> None:
+    """Write a recording as MCAP with ROS 2 messages; time 0 of the motion is time 0 of the log."""
+    try:
+        from mcap_ros2.writer import Writer
+    except ImportError:
+        raise MissingLibraryError(
+            "writing MCAP needs a library that is not installed: pip install mcap-ros2-support"
+        ) from None
+    with whole_file(path) as file:
+        writer = Writer(file)
+        _write_messages(recording, writer)
+        writer.finish()
+
+
+def _write_messages(recording: Recording, writer: Any) -> None:
+    robot, r = recording.robot, recording.result
+    mechanism = robot.mechanism
+    state = writer.register_msgdef("sensor_msgs/msg/JointState", JOINT_STATE)
+    position, velocity = all_joints(robot, r.q, r.qd)
+    effort = np.zeros(position.shape)
+    effort[:, robot.joints] = r.tau
+    names, driven = list(mechanism.joint_names), list(robot.joint_names)
+    codes, cut = (None, None) if recording.torque_driven else robot.actuation.codes(r.drive)
+    if codes is not None:
+        command = writer.register_msgdef("dyn_robot/msg/MotorCommand", MOTOR_COMMAND)
+        cut |= robot.actuation.torques(r.drive, r.qd)[1]
+    for k, time in enumerate(np.rint(r.t * 1e9).astype(np.int64).tolist()):
+        header = {"stamp": {"sec": time // 10**9, "nanosec": time % 10**9}, "frame_id": ""}
+        message = {"header": header, "name": names, "position": position[k].tolist(), "velocity": velocity[k].tolist()}
+        writer.write_message("/joint_states", state, message | {"effort": effort[k].tolist()}, time, time, k)
+        if codes is not None:
+            message = {"header": header, "name": driven, "torque": r.tau[k].tolist(), "voltage": r.drive[k].tolist()}
+            message |= {"dac_code": codes[k].tolist(), "saturated": cut[k].tolist()}
+            writer.write_message("/motor_commands", command, message, time, time, k)
+
+
+WRITERS = {".csv": write_csv, ".mcap": write_mcap}
+
+
+def write_recording(recording: Recording, path: Path) -> None:
+    """Write a recording in the format that the file's ending names: .csv or .mcap."""
+    if path.suffix.lower() not in WRITERS:
+        raise InputError(f"{path}: results are written as {' or '.join(WRITERS)}, found the ending '{path.suffix}'")
+    WRITERS[path.suffix.lower()](recording, path)
