@@ -183,3 +183,20 @@ class Actuation:
         volts = np.empty_like(code_rows)
         compiled_call(_code_volts, self.motors, code_rows, volts)
         return volts.reshape(shape)
+
+    def limited(self, volts: object) -> Floats:
+        """Motor voltages (V) within the motors' voltage limits."""
+        shape, (volt_rows,) = self._rows(volts=volts)
+        return np.clip(volt_rows, -self.motors[:, V_MAX], self.motors[:, V_MAX]).reshape(shape)
+
+    def dac_outputs(self, volts: object) -> tuple[Floats, Codes]:
+        """Volts at the DACs' outputs nearest to those for motor voltages, and their codes."""
+        codes, _ = self.codes(volts)
+        return self.motors[:, LOW] + codes * self.motors[:, STEP], codes
+
+    def volts_of_outputs(self, outputs: object) -> tuple[Floats, Bools]:
+        """Motor voltages (V) of the codes nearest to volts at the DACs' outputs, and where they are out of range."""
+        shape, (rows,) = self._rows(outputs=outputs)
+        motor_volts = self.motors[:, GAIN] * (rows - self.motors[:, OFFSET])
+        codes, cut = self.codes(motor_volts)
+        return self.volts(codes).reshape(shape), cut.reshape(shape)

@@ -36,7 +36,7 @@ MOTOR_COMMAND = (
 
 @dataclass(frozen=True)
 class Recording:
-    """What a robot did: rows of a simulation, all with equal steps."""
+    """What a robot did: the rows of a simulation."""
 
     robot: Robot
     result: Result

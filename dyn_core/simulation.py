@@ -269,6 +269,11 @@ class Stepper:
         self._steps_done = 0
         self.t = self._since = 0.0
 
+    def start_at(self, steps: int) -> None:
+        """Count time as if this many steps had been taken before."""
+        self._steps_done = steps
+        self.t = self._since = steps * self.h
+
     @property
     def q(self) -> Floats:
         """(nq,) positions."""
