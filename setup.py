@@ -34,8 +34,13 @@ setup(
     license=text("license"),
     python_requires=">=3.11",
     packages=find_packages(include=["dyn_core", "dyn_core.*", "nodes", "nodes.*"]),
-    package_data={"dyn_core": ["py.typed"]},
+    package_data={"dyn_core": ["py.typed", "animation.html"]},
     data_files=shared_files(),
     install_requires=["numba>=0.60", "numpy>=1.26", "pyyaml>=6.0", "scipy>=1.11"],
-    extras_require={"generate": ["casadi>=3.6"], "parts": ["trimesh>=5.0"], "reproduce": ["matplotlib>=3.8"]},
+    extras_require={
+        "generate": ["casadi>=3.6"],
+        "parts": ["trimesh>=5.0"],
+        "reproduce": ["matplotlib>=3.8"],
+        "sim": ["matplotlib>=3.8", "mcap-ros2-support>=0.5"],
+    },
 )

@@ -61,8 +61,7 @@ class MotionLog:
 def read_motion_log(path: Path, mechanism: Mechanism) -> MotionLog:
     """Read a CSV log of a robot's motion; an InputError names file, line and column of what is wrong."""
     table = read_time_table(path, lambda place, header: _columns(place, header, mechanism))
-    q = table.quantity("q", mechanism.n)
-    assert q is not None
+    q = table.required("q", mechanism.n)
     others = {name: table.quantity(name, mechanism.n) for name in QUANTITIES if name != "q"}
     return MotionLog(table.source, table.t, q, **others, ignored=table.ignored)
 

@@ -7,7 +7,7 @@ that time. Numbers are written so that they read back to the last bit. MCAP: `jo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ LINES_AT_ONCE = 1000
 
 _STAMP = "=" * 80 + "\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec"
 _HEADER = "=" * 80 + f"\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n{_STAMP}"
-JOINT_STATE = f"std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n{_HEADER}"
+JOINT_STATE = (
+    "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n" + _HEADER
+)
 MOTOR_COMMAND = (
     "std_msgs/Header header\nstring[] name\nfloat64[] torque\nfloat64[] voltage\nint32[] dac_code\nbool[] saturated\n"
     + _HEADER
@@ -69,7 +71,7 @@ def write_csv(recording: Recording, path: Path) -> None:
             file.write(line.encode())
 
 
-def csv_lines(recording: Recording) -> Iterable[str]:
+def csv_lines(recording: Recording) -> Iterator[str]:
     """The text of the CSV file, some lines at a time."""
     quantities = recording.quantities()
     names = [f"{name}_{joint}" for name in quantities for joint in recording.robot.joint_names]
@@ -96,10 +98,8 @@ def read_csv(path: Path, robot: Robot) -> Recording:
     table = read_time_table(path, places)
     if len(table.t) == 0:
         raise InputError(f"{path}: has no rows")
-    rows = {name: table.quantity(name, robot.n) for name in QUANTITIES}
-    q, qd, qdd, tau = (rows[name] for name in QUANTITIES[:4])
-    assert q is not None and qd is not None and qdd is not None and tau is not None
-    volts = rows["voltage"]
+    q, qd, qdd, tau = (table.required(name, robot.n) for name in QUANTITIES[:4])
+    volts = table.quantity("voltage", robot.n)
     return Recording(robot, Result(table.t, q, qd, qdd, tau, tau if volts is None else volts), volts is None)
 
 
@@ -128,25 +128,35 @@ def write_mcap(recording: Recording, path: Path) -> None:
 
 
 def _write_messages(recording: Recording, writer: Any) -> None:
+    times = np.rint(recording.result.t * 1e9).astype(np.int64).tolist()
+    topics = [("/joint_states", "sensor_msgs/msg/JointState", JOINT_STATE, _joint_states(recording))]
+    if not recording.torque_driven:
+        topics.append(("/motor_commands", "dyn_robot/msg/MotorCommand", MOTOR_COMMAND, _motor_commands(recording)))
+    schemas = [writer.register_msgdef(name, text) for _, name, text, _ in topics]
+    for k, time in enumerate(times):
+        header = {"stamp": {"sec": time // 10**9, "nanosec": time % 10**9}, "frame_id": ""}
+        for (topic, _, _, messages), schema in zip(topics, schemas, strict=True):
+            writer.write_message(topic, schema, {"header": header} | next(messages), time, time, k)
+
+
+def _joint_states(recording: Recording) -> Iterator[dict[str, Any]]:
     robot, r = recording.robot, recording.result
-    mechanism = robot.mechanism
-    state = writer.register_msgdef("sensor_msgs/msg/JointState", JOINT_STATE)
+    names = list(robot.mechanism.joint_names)
     position, velocity = all_joints(robot, r.q, r.qd)
     effort = np.zeros(position.shape)
     effort[:, robot.joints] = r.tau
-    names, driven = list(mechanism.joint_names), list(robot.joint_names)
-    codes, cut = (None, None) if recording.torque_driven else robot.actuation.codes(r.drive)
-    if codes is not None:
-        command = writer.register_msgdef("dyn_robot/msg/MotorCommand", MOTOR_COMMAND)
-        cut |= robot.actuation.torques(r.drive, r.qd)[1]
-    for k, time in enumerate(np.rint(r.t * 1e9).astype(np.int64).tolist()):
-        header = {"stamp": {"sec": time // 10**9, "nanosec": time % 10**9}, "frame_id": ""}
-        message = {"header": header, "name": names, "position": position[k].tolist(), "velocity": velocity[k].tolist()}
-        writer.write_message("/joint_states", state, message | {"effort": effort[k].tolist()}, time, time, k)
-        if codes is not None:
-            message = {"header": header, "name": driven, "torque": r.tau[k].tolist(), "voltage": r.drive[k].tolist()}
-            message |= {"dac_code": codes[k].tolist(), "saturated": cut[k].tolist()}
-            writer.write_message("/motor_commands", command, message, time, time, k)
+    for rows in zip(position, velocity, effort, strict=True):
+        yield dict(zip(("name", "position", "velocity", "effort"), (names, *(x.tolist() for x in rows)), strict=True))
+
+
+def _motor_commands(recording: Recording) -> Iterator[dict[str, Any]]:
+    robot, r = recording.robot, recording.result
+    names = list(robot.joint_names)
+    codes, out_of_range = robot.actuation.codes(r.drive)
+    cut = out_of_range | robot.actuation.torques(r.drive, r.qd)[1]
+    keys = ("name", "torque", "voltage", "dac_code", "saturated")
+    for rows in zip(r.tau, r.drive, codes, cut, strict=True):
+        yield dict(zip(keys, (names, *(x.tolist() for x in rows)), strict=True))
 
 
 WRITERS = {".csv": write_csv, ".mcap": write_mcap}

@@ -83,9 +83,7 @@ def read_schedule(path: Path, robot: Robot, interpolation: Interpolation | None 
 def _from_csv(path: Path, robot: Robot, interpolation: Interpolation | None) -> Schedule:
     table = read_time_table(path, lambda place, header: _columns(place, header, robot))
     quantity: Quantity = "torque" if any(key[0] == "torque" for key in table.columns) else "voltage"
-    values = table.quantity(quantity, robot.n)
-    assert values is not None
-    return Schedule(str(path), quantity, table.t, values, interpolation or "hold")
+    return Schedule(str(path), quantity, table.t, table.required(quantity, robot.n), interpolation or "hold")
 
 
 def _columns(place: str, header: list[str], robot: Robot) -> dict[Key, int]:

@@ -45,6 +45,12 @@ class TimeTable:
                 out[:, j] = column
         return out
 
+    def required(self, name: str, n: int) -> Floats:
+        """`quantity` of columns that the header was found to have."""
+        found = self.quantity(name, n)
+        assert found is not None
+        return found
+
 
 def read_time_table(path: Path, places_of: Callable[[str, list[str]], dict[Key, int]]) -> TimeTable:
     """Read a CSV file; places_of(place, header) says which column is what, and raises InputError for a bad header."""

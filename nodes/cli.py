@@ -25,6 +25,7 @@ Robot arms under computed torque over ROS 2; set up here by the first command.
     state       show where the joints are
     stiffness   the tool's Cartesian stiffness, or its deflection under a load
     map         the largest deflections over many poses, as CSV and picture
+  sim         the arm shell: variables, models, simulations, plots; or a script
   robots      list the robots that can be run
   convert     write a robot's description in another notation
   parts       compute a robot's masses and inertias from its parts
@@ -210,6 +211,12 @@ def _whole(text: str) -> int:
     return int(value)
 
 
+def _sim_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "robot", nargs="?", default="cmu_dd_arm", help="name of a robot, or a file (default: cmu_dd_arm)"
+    )
+
+
 def _excite_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", help="name of a robot, or a file")
     parser.add_argument("--output", metavar="CSV", help="default: <robot>_excitation.csv")
@@ -363,6 +370,12 @@ def _map(args: argparse.Namespace) -> int:
     from nodes import maps
 
     return maps.run(args)
+
+
+def _sim(args: argparse.Namespace) -> int:
+    from nodes import sim
+
+    return sim.run(args)
 
 
 def _robots(args: argparse.Namespace) -> int:
@@ -554,6 +567,13 @@ COMMANDS = {
             "./dyn map --offline --robot agile_wrist --tilt-max 54 --output wrist.png",
         ),
         offline="reproduce",
+    ),
+    "sim": Command(
+        "Open the arm shell; `help` in it lists its variables and commands. A script can be piped in.",
+        "sim",
+        _sim_options,
+        _sim,
+        ("./dyn sim", "./dyn sim puma560", "./dyn sim planar_2r < script"),
     ),
     "robots": Command(
         "List the robots that can be run by name; DYN_ROBOT_PATH names further folders.",

@@ -391,10 +391,11 @@ def closed_rows(
 ):
     """Move the active joints' q_a, v_a on by `steps` steps of h, one row of drives held for `hold`; returns how many.
 
-    first: how many steps under these drives were taken before. vd_a and tau become those at the end. Positions, and speeds, accelerations, forces and drives after every step, the
-    start first, are written to rows_q (steps + 1, a) and rows (steps + 1, 4, a) unless they are empty. A step that
-    would pass a singularity is divided until the state stands before it; the motion ends there, q_a and v_a stay at the
-    end of the last whole step, loops.watch says when after it and why, and loops.kept[2] at what configuration.
+    first: how many steps under these drives were taken before. vd_a and tau become those at the end. Positions, and
+    speeds, accelerations, forces and drives after every step, the start first, are written to rows_q (steps + 1, a) and
+    rows (steps + 1, 4, a) unless they are empty. A step that would pass a singularity is divided until the state stands
+    before it; the motion ends there, q_a and v_a stay at the end of the last whole step, loops.watch says when after it
+    and why, and loops.kept[2] at what configuration.
     """
     a = q_a.shape[0]
     q, v, vd = q_a, v_a, vd_a

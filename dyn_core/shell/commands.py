@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from .variables import VARIABLES, force_unit, motion_unit, number
 
 Follows = Literal["nothing", "name", "robot", "file", "quantity"]
 
+WIDTH = 79
 MOST_ROWS_SHOWN = 20
 QUANTITIES = ("theta", "omega", "alpha", "torque", "voltage")
 PLOTTED = ("theta", "omega", "voltage")
@@ -158,17 +160,19 @@ def _count(text: str) -> int:
 def print_simulation(session: Session, words: Sequence[str]) -> str:
     recording = session.recording()
     last = len(recording) - 1
-    if len(words) > 3:
-        raise InputError("print_simulation takes start, finish and step, no more")
+    names = [word for word in words if word in QUANTITIES] or list(quantities(session.state, recording))
+    places = [word for word in words if word not in QUANTITIES]
+    if len(places) > 3:
+        raise InputError("print_simulation takes start, finish and step, and names of quantities")
     defaults = ["0", str(last), str(max(1, -(-last // MOST_ROWS_SHOWN)))]
-    texts = list(words) + defaults[len(words) :]
+    texts = places + defaults[len(places) :]
     if not words:
         questions = ("Start", f"Finish (of {last})", "Step")
         texts = [session.ask(question, default) for question, default in zip(questions, defaults, strict=True)]
     start, finish, step = (_row(text, recording) for text in texts)
     if not (0 <= start <= finish <= last) or step < 1:
         raise InputError(f"start, finish and step must lie in 0 <= start <= finish <= {last} and step >= 1")
-    return session.printed(table(session.state, recording, range(start, finish + 1, step)))
+    return session.printed(table(session.state, recording, range(start, finish + 1, step), names))
 
 
 def _row(text: str, recording: Recording) -> int:
@@ -194,18 +198,17 @@ def quantities(state: State, recording: Recording) -> dict[str, tuple[Floats, st
     return found if recording.torque_driven else found | {"voltage": (r.drive, "V")}
 
 
-def table(state: State, recording: Recording, rows: range) -> str:
-    """Rows of a recording: time, then per joint its position, speed, acceleration, torque and voltage."""
-    shown = quantities(state, recording)
-    lines = [f"# {recording.robot.name}: " + ", ".join(f"{name} in {unit}" for name, (_, unit) in shown.items())]
-    columns = [f"{name}.{joint}" for name in shown for joint in recording.robot.joint_names]
-    widths = [max(11, len(column)) for column in columns]
-    lines.append(f"{'t':>9}  " + "  ".join(f"{column:>{w}}" for column, w in zip(columns, widths, strict=True)))
-    for k in rows:
-        cells = np.concatenate([values[k] for values, _ in shown.values()])
-        lines.append(
-            f"{recording.result.t[k]:9.4f}  " + "  ".join(f"{x:{w}.5g}" for x, w in zip(cells, widths, strict=True))
-        )
+def table(state: State, recording: Recording, rows: range, names: Sequence[str]) -> str:
+    """Rows of a recording: a table per quantity, with a column per joint."""
+    joints = recording.robot.joint_names
+    widths = [max(10, len(joint)) for joint in joints]
+    lines: list[str] = []
+    for panel in panels(state, recording, names):
+        lines.append(f"# {recording.robot.name}: {panel.title}")
+        lines.append(f"{'t':>9}  " + "  ".join(f"{joint:>{w}}" for joint, w in zip(joints, widths, strict=True)))
+        for k in rows:
+            cells = "  ".join(f"{x:{w}.5g}" for x, w in zip(panel.values[k], widths, strict=True))
+            lines.append(f"{panel.t[k]:9.4f}  {cells}")
     return "\n".join(lines)
 
 
@@ -374,10 +377,10 @@ def help_command(session: Session, words: Sequence[str]) -> str:
     name = words[0]
     if name in VARIABLES:
         variable = VARIABLES[name]
-        return f"{name}: {variable.summary}\n{variable.help}"
+        return f"{name}: {variable.summary}\n{textwrap.fill(variable.help, WIDTH)}"
     if name in COMMANDS:
         command = COMMANDS[name]
-        return f"{command.usage}\n{command.help}"
+        return f"{command.usage}\n{textwrap.fill(command.help, WIDTH)}"
     raise InputError(f"there is no help on '{name[:40]}'; `help` lists everything")
 
 
@@ -402,20 +405,20 @@ COMMANDS = {
             "forward_arm",
             "forward_arm",
             "alpha for theta, omega and voltage",
-            "Runs the forward arm model on theta, omega and voltage (torque, for a robot without motors); the result is\n"
-            "in alpha. Nothing is integrated.",
+            "Runs the forward arm model on theta, omega and voltage (torque, for a robot without motors); the "
+            "result is in alpha. Nothing is integrated.",
             forward_arm,
         ),
         Command(
             "simulate",
             "simulate [new|continue] [rest] [schedule FILE [hold|ramp]] [steps N]",
             "the arm's motion under voltages",
-            "Integrates the motion from theta and omega, in steps of TimeStep, and records it; then theta, omega, alpha,\n"
-            "torque and voltage are those of the end. `continue` adds to the last simulation instead of starting a new\n"
-            "one; `rest` first sets theta and omega to zero (closed chains: to the described configuration). The voltage\n"
-            "is held (the torque, for a robot without motors), or follows a schedule (CSV: columns t and v_<joint>;\n"
-            "YAML; see docs/arm_shell.md), held or ramped between its times. N is 1000, or up to the schedule's last\n"
-            "time. Ctrl-C stops it and keeps what was computed.",
+            "Integrates the motion from theta and omega, in steps of TimeStep, and records it; then theta, omega, "
+            "alpha, torque and voltage are those of the end. `continue` adds to the last simulation instead of "
+            "starting a new one; `rest` first sets theta and omega to zero (closed chains: to the described "
+            "configuration). The voltage is held (the torque, for a robot without motors), or follows a schedule "
+            "(CSV: columns t and v_<joint>; YAML; see docs/arm_shell.md), held or ramped between its times. N is "
+            "1000, or up to the schedule's last time. Ctrl-C stops it and keeps what was computed.",
             simulate,
             ("new", "continue", "rest", "schedule", "hold", "ramp", "steps"),
             "file",
@@ -424,26 +427,27 @@ COMMANDS = {
             "plot_simulation",
             "plot_simulation [FILE] [theta|omega|alpha|torque|voltage ...] [over]",
             "plot the simulation, as PNG and PDF",
-            f"Plots quantities over time (theta, omega and voltage if none is named) into FILE.png and FILE.pdf, and\n"
-            f"shows them: on the screen, or in the terminal where there is none. {OVER}",
+            "Plots quantities over time (theta, omega and voltage if none is named) into FILE.png and FILE.pdf, "
+            f"and shows them: on the screen, or in the terminal where there is none. {OVER}",
             plot_simulation,
             (*QUANTITIES, "over"),
             "file",
         ),
         Command(
             "print_simulation",
-            "print_simulation [START [FINISH [STEP]]]",
+            "print_simulation [START [FINISH [STEP]]] [theta|omega|alpha|torque|voltage ...]",
             "print rows of the simulation",
-            "Prints the rows from START to FINISH, every STEP-th, to the screen or to the open output file. They are\n"
-            "numbers of time steps, or times with an s behind them: print_simulation 0 0.5s 100.",
+            "Prints the rows from START to FINISH, every STEP-th, to the screen or to the open output file. They "
+            "are numbers of time steps, or times with an s behind them: print_simulation 0 0.5s 100 theta.",
             print_simulation,
+            QUANTITIES,
         ),
         Command(
             "write_results",
             "write_results [FILE.csv|FILE.mcap] [over]",
             "write the simulation as CSV or MCAP",
-            "CSV has t, q_, qd_, qdd_, tau_ and voltage_<joint>, in SI units, exact to the last bit. MCAP has the ROS 2\n"
-            f"messages joint_states and motor_commands, for Foxglove, PlotJuggler or ros2 bag. {OVER}",
+            "CSV has t, q_, qd_, qdd_, tau_ and voltage_<joint>, in SI units, exact to the last bit. MCAP has the "
+            f"ROS 2 messages joint_states and motor_commands, for Foxglove, PlotJuggler or ros2 bag. {OVER}",
             write_results,
             ("over",),
             "file",
@@ -486,12 +490,13 @@ COMMANDS = {
             "database_read",
             "database_read [ROBOT|FILE]",
             "read another arm",
-            "Reads an arm by its name (`robots` lists them) or from a robot YAML or URDF file. The variables start anew.",
+            "Reads an arm by its name (`robots` lists them) or from a robot YAML or URDF file. The variables "
+            "start anew.",
             database_read,
             (),
             "robot",
         ),
-        Command("robots", "robots", "list the arms that have names", "Lists the arms that database_read knows.", robots),
+        Command("robots", "robots", "list the arms that have names", "The arms that database_read knows.", robots),
         Command(
             "show",
             "show",
@@ -523,9 +528,7 @@ COMMANDS = {
             ("over",),
             "file",
         ),
-        Command(
-            "load", "load [FILE]", "load a saved session", "Restores what `save` wrote.", load, (), "file"
-        ),
+        Command("load", "load [FILE]", "load a saved session", "Restores what `save` wrote.", load, (), "file"),
         Command("help", "help [NAME]", "tell more", "Lists everything, or tells about NAME.", help_command, (), "name"),
         Command("quit", "quit", "leave", "Leaves the shell; so does Ctrl-D.", leave),
     )

@@ -199,7 +199,7 @@ class Session:
         rows = steps + 1 + (0 if earlier is None else len(earlier))
         if rows * (1 + 5 * state.robot.n) > MOST_VALUES:
             most = MOST_VALUES // (1 + 5 * state.robot.n)
-            raise InputError(f"{rows} recorded steps are too many for the memory, at most {most}; take a larger TimeStep")
+            raise InputError(f"{rows} rows are too many for the memory, at most {most}; take a larger TimeStep")
         if schedule is not None:
             drive = schedule.sampled(state.dac_period, -(-steps // hold) or 1)
         else:
@@ -237,9 +237,9 @@ class Session:
     def _take(self, recording: Recording) -> None:
         r = recording.result
         volts = self.state.volts if recording.torque_driven else r.drive[-1].copy()
-        ends = {"theta": r.q[-1], "omega": r.qd[-1], "alpha": r.qdd[-1], "torque": r.tau[-1]}
+        theta, omega, alpha, torque = (rows[-1].copy() for rows in (r.q, r.qd, r.qdd, r.tau))
         self.change(
-            replace(self.state, **{name: value.copy() for name, value in ends.items()}, volts=volts, recording=recording)
+            replace(self.state, theta=theta, omega=omega, alpha=alpha, torque=torque, volts=volts, recording=recording)
         )
 
     # saving

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..actuation import Bools, Codes
 from ..errors import InputError
 from ..mechanism import PRISMATIC, Floats
 from ..recording import Recording
@@ -92,10 +93,10 @@ class State:
         moved = replace(self, omega=omega)
         return moved.with_voltage(self.volts) if self.has_motors else (moved, [])
 
-    def dac_output(self) -> tuple[Floats, Floats]:
+    def dac_output(self) -> tuple[Floats, Codes]:
         """(n,) V at the DACs' outputs, and the codes, for the voltages."""
         return self.robot.actuation.dac_outputs(self.voltage)
 
-    def _cut(self, cut: Floats, why: str) -> list[str]:
+    def _cut(self, cut: Bools, why: str) -> list[str]:
         names = [self.robot.joint_names[j] for j in np.flatnonzero(cut)]
         return [f"{', '.join(names)}: {why}"] if names else []

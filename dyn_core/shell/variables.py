@@ -69,7 +69,9 @@ def force_unit(state: State) -> str:
 def _show_gravity(state: State) -> tuple[str, str]:
     gravity = state.robot.mechanism.gravity
     along_z = not gravity[:2].any()
-    return text(gravity[2] if along_z else gravity), "m/s^2" + (" along z of the base" if along_z else " in the base frame")
+    if along_z:
+        return text(gravity[2]), "m/s^2 along z of the base"
+    return text(gravity), "m/s^2 in the base frame"
 
 
 def _set_gravity(state: State, words: Sequence[str]) -> tuple[State, Notes]:
@@ -150,17 +152,17 @@ VARIABLES = {
         Variable(
             "gravity",
             "gravitational acceleration",
-            "The acceleration of a falling body, in the base frame, m/s^2: -9.80621 pulls along -z of the base. Three\n"
-            "numbers are x, y and z. One number is along the axis of the described gravity, z for most arms.\n"
-            "Default: the robot's own.",
+            "The acceleration of a falling body, in the base frame, m/s^2: -9.80621 pulls along -z of the base. "
+            "Three numbers are x, y and z. One number is along the axis of the described gravity, z for most "
+            "arms. Default: the robot's own.",
             _show_gravity,
             _set_gravity,
         ),
         Variable(
             "DACTimePeriod",
             "time between changes of the voltage",
-            "The time, in s, for which the digital-to-analogue converters hold the voltage: a schedule is read once per\n"
-            "period. A whole number of TimeStep. Default: 0.001.",
+            "The time, in s, for which the digital-to-analogue converters hold the voltage: a schedule is read "
+            "once per period. A whole number of TimeStep. Default: 0.001.",
             lambda state: (text(state.dac_period), "s"),
             _set_dac_period,
         ),
@@ -174,24 +176,24 @@ VARIABLES = {
         Variable(
             "method",
             "integrator",
-            "How `simulate` integrates: rk3 (Swartz's third-order Runge-Kutta, the default), rk4, or one of scipy's\n"
-            f"adaptive solvers, slower and more exact: {', '.join(ADAPTIVE)}.",
+            "How `simulate` integrates: rk3 (Swartz's third-order Runge-Kutta, the default), rk4, or one of "
+            f"scipy's adaptive solvers, slower and more exact: {', '.join(ADAPTIVE)}.",
             lambda state: (state.method, ""),
             _set_method,
         ),
         Variable(
             "theta",
             "joint positions",
-            "The position of each joint, from the base on: rad (deg after `units deg`), m at prismatic joints. Of closed\n"
-            "chains the active joints.",
+            "The position of each joint, from the base on: rad (deg after `units deg`), m at prismatic joints. Of "
+            "closed chains the active joints.",
             lambda state: (text(state.theta / state.angle), motion_unit(state)),
             _set_theta,
         ),
         Variable(
             "omega",
             "joint speeds",
-            "The speed of each joint, the first derivative of theta. Setting it keeps the voltage and recomputes the\n"
-            "torque, which the motors' back EMF lessens.",
+            "The speed of each joint, the first derivative of theta. Setting it keeps the voltage and recomputes "
+            "the torque, which the motors' back EMF lessens.",
             lambda state: (text(state.omega / state.angle), motion_unit(state, "/s")),
             _set_omega,
         ),
@@ -205,24 +207,24 @@ VARIABLES = {
         Variable(
             "torque",
             "torques at the joints",
-            "The torque of each motor at its joint (force at prismatic joints). Setting it recomputes the voltage at the\n"
-            "present omega: V = R tau / (G Kt) + G Kt omega.",
+            "The torque of each motor at its joint (force at prismatic joints). Setting it recomputes the voltage "
+            "at the present omega: V = R tau / (G Kt) + G Kt omega.",
             lambda state: (text(state.torque), force_unit(state)),
             _set_torque,
         ),
         Variable(
             "voltage",
             "voltages at the motors",
-            "The voltage at each motor, V. Setting it recomputes the torque at the present omega:\n"
-            "tau = G Kt (V - G Kt omega) / R. `simulate` holds it where no schedule is given.",
+            "The voltage at each motor, V. Setting it recomputes the torque at the present omega: tau = G Kt (V - "
+            "G Kt omega) / R. `simulate` holds it where no schedule is given.",
             lambda state: (text(state.voltage), "V"),
             _set_voltage,
         ),
         Variable(
             "DACOut",
             "outputs of the digital-to-analogue converters",
-            "The voltage at the output of each converter, before the amplifier, nearest to what the voltage needs; with\n"
-            "the codes. Setting it takes the nearest code and recomputes voltage and torque.",
+            "The voltage at the output of each converter, before the amplifier, nearest to what the voltage "
+            "needs; with the codes. Setting it takes the nearest code and recomputes voltage and torque.",
             _show_dac_out,
             _set_dac_out,
         ),
