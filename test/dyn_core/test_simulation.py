@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from random_robots import random_mechanism
 
+import dyn_core
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError, SimulationError, SingularityError
 from dyn_core.simulation import Stepper, simulate
@@ -157,3 +158,41 @@ def test_a_robot_that_moves_no_inertia_cannot_be_simulated():
         array[:] = 0.0
     with pytest.raises(SingularityError, match="cannot be simulated"):
         Stepper(Robot(m))
+
+
+def test_simulate_is_had_from_dyn_core():
+    assert dyn_core.simulate is simulate
+
+
+def test_a_motion_in_parts_is_the_motion_at_once():
+    """Rows are computed AT_ONCE at a time, and a stepper that records again goes on: the same bits."""
+    table = np.random.default_rng(1).uniform(-5, 5, (700, 6))
+    whole = simulate(PUMA, np.full(6, 0.1), duration=2.5, volts=table, dac_period=4e-3)
+    stepper = Stepper(PUMA, np.full(6, 0.1))
+    stepper.step(table[0], 4)
+    for k in range(1, 625):
+        stepper.step(table[k], 4)
+    np.testing.assert_array_equal(stepper.q, whole.q[-1])
+    again = Stepper(PUMA, np.full(6, 0.1))
+    parts = [again.record(table, 1200, hold=4), again.record(table[300:], 1300, hold=4)]
+    for name in ("t", "q", "qd", "qdd", "tau", "drive"):
+        joined = np.concatenate([getattr(parts[0], name), getattr(parts[1], name)[1:]])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+    assert again.t == whole.t[-1]
+
+
+def test_a_motion_can_be_stopped_with_what_was_computed():
+    seen = []
+
+    def go_on(t):
+        seen.append(t)
+        return t < 1.5
+
+    whole = simulate(PUMA, duration=5.0, volts=VOLTS)
+    result = simulate(PUMA, duration=5.0, volts=VOLTS, go_on=go_on)
+    assert result.failure == "puma560: stopped at t = 2 s, as asked"
+    np.testing.assert_allclose(seen, [1.0, 2.0])
+    np.testing.assert_array_equal(result.q, whole.q[:2001])
+    by_function = simulate(PUMA, duration=5.0, volts=lambda *_: VOLTS, go_on=lambda t: t < 0.0105)
+    assert len(by_function.t) == 12
+    assert "stopped" in by_function.failure
