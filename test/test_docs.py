@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dyn_core import load_robot
+from dyn_core import DynError, load_robot
 from dyn_core.description import build_parts
 from dyn_core.description.materials import MATERIALS
 from dyn_core.description.parts import DIMENSIONS, MATERIAL_KEYS, PART_KEYS, SECTION_KEYS, WORKING
 from dyn_core.description.robot_file import BASE_KEYS, JOINT_KEYS, LINK_KEYS, MOTOR_KEYS, ROBOT_KEYS
+from dyn_core.schedule import read_schedule
+from dyn_core.shell import Session
+from dyn_core.shell.commands import COMMANDS
+from dyn_core.shell.variables import VARIABLES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,9 +43,7 @@ def test_a_python_example_runs(place: str, text: str) -> None:
 
 
 @parametrize("yaml")
-def test_a_robot_example_loads(place: str, text: str, tmp_path: Path) -> None:
-    if "joints:" not in text and "kind:" not in text:
-        pytest.skip("not a robot description")
+def test_a_description_loads(place: str, text: str, tmp_path: Path) -> None:
     file = tmp_path / "robot.yaml"
     if "parts:" in text:
         database = tmp_path / "robot.parts.yaml"
@@ -50,8 +52,31 @@ def test_a_robot_example_loads(place: str, text: str, tmp_path: Path) -> None:
         assert built.warnings == ()
         text = built.text
     file.write_text(text)
+    if text.startswith("interpolation:"):
+        assert read_schedule(file, load_robot("planar_2r")).duration > 0.0
+        return
+    if "joints:" not in text and "kind:" not in text:
+        pytest.skip("not a robot description")
     robot = load_robot(file)
     assert robot.mass_matrix(robot.neutral()).shape == (robot.nv, robot.nv)
+
+
+def test_the_shells_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One session through the whole page."""
+    monkeypatch.chdir(tmp_path)
+    session = Session()
+    for place, text in examples("sim"):
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                session.execute(line)
+            except DynError as error:
+                pytest.fail(f"{place}, line {number} of the example: {error}")
+    assert {path.name for path in tmp_path.iterdir()} >= {"run.png", "run.pdf", "run.html", "run.csv", "run.mcap"}
+
+
+def test_the_shells_page_names_everything() -> None:
+    text = (ROOT / "docs" / "arm_shell.md").read_text()
+    assert [name for name in (*COMMANDS, *VARIABLES) if not re.search(rf"`{name}\b", text)] == []
 
 
 def test_the_reference_names_every_key() -> None:

@@ -157,6 +157,7 @@ def test_pip_installs_a_dyn_core_that_finds_its_robots(tmp_path: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert installed == shared | {"package.xml"}
+    assert (target / "dyn_core" / "animation.html").is_file()
     program = _blocked(tuple(name for name in ROS_MODULES if name != "nodes")) + (
         "import dyn_core, nodes.cli\nprint(dyn_core.__file__)\nprint(*dyn_core.robot_names())\n"
         "print(dyn_core.load_robot('puma560').n)\nsys.exit(nodes.cli.main(['state']))\n"

@@ -38,9 +38,9 @@ def test_links_end_where_the_next_joints_are(name: str) -> None:
 def test_body_frames_turn_about_their_axes() -> None:
     robot = load_robot("puma560")
     q = np.array([0.3, 0.2, -0.4, 0.5, 0.6, 0.7])
-    R, _ = body_poses(robot, np.array([q, q + [0, 0, 0, 0, 0, 0.2]]))
-    np.testing.assert_allclose(R[0, 5].T @ R[1, 5], [[np.cos(0.2), -np.sin(0.2), 0], [np.sin(0.2), np.cos(0.2), 0],
-                                                     [0, 0, 1]], atol=1e-12)  # fmt: skip
+    R, _ = body_poses(robot, q + np.array([[0.0] * 6, [0.0] * 5 + [0.2]]))
+    c, s = np.cos(0.2), np.sin(0.2)
+    np.testing.assert_allclose(R[0, 5].T @ R[1, 5], [[c, -s, 0], [s, c, 0], [0, 0, 1]], atol=1e-12)
 
 
 def test_the_page_is_one_file_that_loads_nothing(tmp_path: Path) -> None:

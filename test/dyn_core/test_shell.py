@@ -292,7 +292,7 @@ def test_plots_results_and_pages_are_written(session: Session) -> None:
     run(session, "simulate steps 5", "read_results run.csv")
     for name in RESULT_ROWS:
         np.testing.assert_array_equal(getattr(session.recording().result, name), getattr(before, name))
-    with pytest.raises(DynError, match="the simulation has no 'speed'|takes one file"):
+    with pytest.raises(DynError, match="takes one file"):
         session.execute("plot_simulation run speed over")
 
 
@@ -305,7 +305,8 @@ def test_where_there_is_a_screen_the_plot_is_shown_there(tmp_path: Path, monkeyp
 
 
 def test_a_saved_session_is_restored_to_the_last_bit(session: Session, tmp_path: Path) -> None:
-    run(session, "gravity = 0.1 0.2 -9.7", "theta = 0.1 0.7", "omega = 0.3 0.4", "voltage = 1.7 0.3", "TimeStep = 0.0005")
+    run(session, "gravity = 0.1 0.2 -9.7", "theta = 0.1 0.7", "omega = 0.3 0.4", "voltage = 1.7 0.3")
+    run(session, "TimeStep = 0.0005")
     run(session, "DACTimePeriod = 0.001", "method = rk4", "simulate steps 20", "units deg", "save work.sim")
     other = Session()
     assert "planar_2r" in run(other, f"load {tmp_path}/work.sim")
