@@ -16,7 +16,7 @@ from dyn_core.errors import DynError, InputError
 from dyn_core.files import write_whole
 
 NAMES = (
-    "dynamics", "customised", "chains", "loops", "denoc", "parallel", "loop", "stiffness", "stiffness_service",
+    "dynamics", "customised", "chains", "simulation", "loops", "denoc", "parallel", "loop", "stiffness", "stiffness_service",
     "startup",
 )  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

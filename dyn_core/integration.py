@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import sqrt, tan
+from math import nan, sqrt, tan
 
 import numpy as np
 
 from .actuation import motor_torque
+from .fastcall import ROWS, FastCall, beside, bound_to, is_vector, keep, model, no_answer, vector, words
 from .jit import entry, kernel
 from .spatial import add, cross, dot, quaternion_rotation, rotate, scale
 from .tree.aba import articulated_bodies
@@ -89,31 +90,38 @@ def rates(q, x, v, vd, xd, rate):
 
 
 @kernel
+def copied(source, target):
+    """target = source, by a loop: many times faster than by slices, for vectors as short as these."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
+@kernel
 def runge_kutta_step(record, motors, q, v, start, drive, wrenches, h, table, work):
     """One step of the method whose coefficients are the rows of table (the last: the weights); start: vd at q, v."""
     stages = table.shape[1]
     nv = v.shape[0]
     x, u, vd, tau, configuration = work[0, :nv], work[1, :nv], work[2, :nv], work[3, :nv], work[4, : q.shape[0]]
     xd, rate = work[5 : 5 + stages, :nv], work[5 + stages : 5 + 2 * stages, :nv]
+    for j in range(nv):
+        x[j] = 0.0
+    rates(q, x, v, start, xd[0], rate[0])
     status = OK
-    for i in range(stages + 1):
+    for i in range(1, stages + 1):
         for j in range(nv):
-            x[j] = 0.0
-            u[j] = 0.0
-        for k in range(min(i, stages)):
-            for j in range(nv):
-                x[j] += h * table[i, k] * xd[k, j]
-                u[j] += h * table[i, k] * rate[k, j]
-        for j in range(nv):
-            u[j] += v[j]
+            dx = 0.0
+            du = 0.0
+            for k in range(i):
+                dx += h * table[i, k] * xd[k, j]
+                du += h * table[i, k] * rate[k, j]
+            x[j] = dx
+            u[j] = du + v[j]
         moved(q, x, configuration)
-        if i == 0:
-            rates(configuration, x, u, start, xd[i], rate[i])
-        elif i < stages:
+        if i < stages:
             status = max(status, acceleration(record, motors, configuration, u, drive, wrenches, tau, vd))
             rates(configuration, x, u, vd, xd[i], rate[i])
-    q[:] = configuration
-    v[:] = u
+    copied(configuration, q)
+    copied(u, v)
     return status
 
 
@@ -127,8 +135,8 @@ def advance(record, motors, q, v, vd, tau, status, drive, wrenches, h, steps, ta
     before_q, before_v = work[-1, : q.shape[0]], work[-2, : v.shape[0]]
     done = 0
     while status == OK and done < steps:
-        before_q[:] = q
-        before_v[:] = v
+        copied(q, before_q)
+        copied(v, before_v)
         status = runge_kutta_step(record, motors, q, v, vd, drive, wrenches, h, table, work)
         nothing = 0.0
         for i in range(q.shape[0]):
@@ -139,8 +147,8 @@ def advance(record, motors, q, v, vd, tau, status, drive, wrenches, h, steps, ta
         if good:
             done += 1
         else:
-            q[:] = before_q
-            v[:] = before_v
+            copied(before_q, q)
+            copied(before_v, v)
         status = acceleration(record, motors, q, v, drive, wrenches, tau, vd)
         if not good:
             break
@@ -152,6 +160,40 @@ def tree_steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, 
     status = acceleration(record, motors, q, v, drive, wrenches, tau, vd)
     done, _ = advance(record, motors, q, v, vd, tau, status, drive, wrenches, h, steps, table, work)
     return done
+
+
+@FastCall
+def fast_step(self, arguments, count):
+    """One step of a tree on a fixed base under a drive (n,), which is also the answer; None where it fails.
+
+    Bound besides: motors, q, v, vd, tau, drive (n,), last (3, n), which is q, v and drive that vd belongs to, work,
+    table, h (1,).
+    """
+    context, a = bound_to(self), words(arguments)
+    n = context[ROWS] - 1
+    if count != 1 or not is_vector(context, a[0], n):
+        return no_answer(context)
+    record, motors, drive = model(context), beside(context, 0), vector(a[0], n)
+    q, v, vd, tau = beside(context, 1)[0], beside(context, 2)[0], beside(context, 3)[0], beside(context, 4)[0]
+    held, last, work, table = beside(context, 5)[0], beside(context, 6), beside(context, 7), beside(context, 8)
+    h = beside(context, 9)[0, 0]
+    known = True
+    for j in range(n):
+        known = known and last[0, j] == q[j] and last[1, j] == v[j] and last[2, j] == drive[j]
+    status = OK
+    if not known:
+        status = acceleration(record, motors, q, v, drive, record[:0], tau, vd)
+    done, status = advance(record, motors, q, v, vd, tau, status, drive, record[:0], h, 1, table, work)
+    copied(q, last[0])
+    copied(v, last[1])
+    copied(drive, last[2])
+    if status != OK or done < 1:
+        last[0, 0] = nan
+    if done < 1:
+        return no_answer(context)
+    copied(drive, held)
+    keep(a[0])
+    return a[0]
 
 
 @entry
@@ -174,11 +216,11 @@ def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, w
         done, status = advance(record, motors, q, v, vd, tau, status, held, wrenches, h, steps, table, work)
         if done < steps:
             return k
-        rows_q[k] = q
-        rows[k, QD] = v
-        rows[k, QDD] = vd
-        rows[k, TAU] = tau
-        rows[k, DRIVE, base:] = held
+        copied(q, rows_q[k])
+        copied(v, rows[k, QD])
+        copied(vd, rows[k, QDD])
+        copied(tau, rows[k, TAU])
+        copied(held, rows[k, DRIVE, base:])
     return m
 
 

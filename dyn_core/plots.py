@@ -1,4 +1,4 @@
-"""Figures as PNG, by Matplotlib where it is installed."""
+"""Figures as PNG or PDF, by Matplotlib where it is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ class Plot:
 
 
 def png(plot: Plot) -> bytes:
-    """The figure drawn; MissingLibraryError without Matplotlib."""
+    """The figure drawn as PNG; MissingLibraryError without Matplotlib."""
+    return drawn(plot, "png")
+
+
+def drawn(plot: Plot, kind: str) -> bytes:
+    """The figure as a file of a kind, "png" or "pdf"; MissingLibraryError without Matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -32,5 +37,5 @@ def png(plot: Plot) -> bytes:
     figure = Figure(figsize=plot.size, layout="constrained")
     plot.draw(figure)
     page = io.BytesIO()
-    figure.savefig(page, format="png", dpi=150)
+    figure.savefig(page, format=kind, dpi=150)
     return page.getvalue()

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ClosureError, InputError, SimulationError, SingularityError
+from .fastcall import never
 from .integration import (
     DRIVE,
     FIXED_STEP,
@@ -26,6 +27,7 @@ from .integration import (
     QDD,
     TAU,
     both_rates,
+    fast_step,
     move,
     tree_rows,
     tree_slope,
@@ -67,6 +69,15 @@ class _Kernels:
     def __init__(self, robot: Robot, motors: Floats) -> None:
         self.robot, self.record, self.motors = robot, robot._record, motors
         self.work = np.zeros((15, robot.nq))
+
+    def fast_step(self, state: State, drive: Floats, h: float, method: str) -> Any:
+        """A fast call f(drive) that moves the state (and drive) on by a step; None where it cannot be had or fails."""
+        if self.robot.nq != self.robot.n:
+            return never
+        last = np.full((3, self.robot.n), np.nan)
+        table = FIXED_STEP[method]
+        further = self.motors, *state, drive, last, self.work, table, np.array([h])
+        return fast_step.bind(self.record, (self.robot.n,), *further)
 
     def pushed(self, wrenches: Any) -> Any:
         """The wrenches as `advance` and `slope` take them."""
@@ -256,6 +267,9 @@ class Stepper:
         self.reset(q0, qd0)
         smooth = robot.with_continuous_friction(self.q, self.h)
         self._engine = _engine(smooth, self._motors, adaptive=method in ADAPTIVE)
+        self._fast_step = never
+        if isinstance(self._engine, _Kernels) and method in FIXED_STEP:
+            self._fast_step = self._engine.fast_step(self._state, self._drive, self.h, method)
 
     def reset(self, q0: Any = None, qd0: Any = None) -> None:
         """Start again at t = 0 from q0 (nq,) and qd0 (nv,): the neutral position, and rest, where not given."""
@@ -301,6 +315,11 @@ class Stepper:
 
     def step(self, drive: Any, steps: int = 1, wrenches: Any = None) -> None:
         """Advance by `steps` steps of h with the drive (n,) held; wrenches (n, 6) as in `Robot.inverse_dynamics`."""
+        if steps == 1 and wrenches is None and self._fast_step(drive) is not None:
+            self._since = self.t
+            self._steps_done += 1
+            self.t = self._steps_done * self.h
+            return
         if np.shape(drive) != self._drive.shape:
             raise InputError(f"the drive has shape {np.shape(drive)}, expected {self._drive.shape}")
         self._drive[:] = drive

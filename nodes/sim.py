@@ -49,9 +49,9 @@ class Watcher:
         if now - self._drawn >= REDRAW:
             self._drawn = now
             factor = (t - start) / max(now - self._began, 1e-9)
-            speed = f"{factor:.3g} x real time" if t > start else "starting"
             done = min(round(STEPS * (t - start) / max(end - start, 1e-12)), STEPS - 1)
-            self.progress.bar("simulating", done, STEPS, self._began, f"{t:.3f} of {end:.3f} s, {speed}")
+            detail = f"{factor:.3g} x real time" if t > start else "starting"
+            self.progress.bar("simulating", done, STEPS, self._began, detail)
         return not self._asked
 
     @contextlib.contextmanager

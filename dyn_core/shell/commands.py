@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from ..animation import write_animation
+from ..curves import FORMATS, Panel, terminal_plot, write_figures
 from ..description import robot_files
 from ..errors import DynError, InputError
 from ..mechanism import Floats
-from ..plotting import FORMATS, Panel, terminal_plot, write_figures
 from ..recording import WRITERS, Recording, read_csv, write_recording
 from ..robot import load_robot
 from ..schedule import INTERPOLATIONS, Interpolation, Schedule, read_schedule

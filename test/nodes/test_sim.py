@@ -16,7 +16,7 @@ import pytest
 
 from nodes import environment
 
-LIMIT = 120.0
+LIMIT = 300.0
 COMMAND = [sys.executable, "-m", "nodes.cli", "sim", "planar_2r"]
 
 

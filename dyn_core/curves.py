@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from .errors import MissingLibraryError
-from .files import whole_file
+from .files import write_whole
 from .mechanism import Floats
+from .plots import Plot, drawn
 
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 MOST_POINTS = 5000  # of a curve in a figure: more cannot be seen
@@ -35,11 +36,14 @@ class Panel:
 
 def write_figures(panels: Sequence[Panel], title: str, stem: Path) -> list[Path]:
     """Draw the panels below each other, and write <stem>.png and <stem>.pdf; returns their paths."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingLibraryError("plotting needs Matplotlib, which is not installed: pip install matplotlib") from None
-    figure = Figure(figsize=(9.0, 1.0 + 2.1 * len(panels)), layout="constrained")
+    plot = Plot(stem.name, (9.0, 1.0 + 2.1 * len(panels)), lambda figure: _draw(figure, panels, title))
+    files = [stem.with_name(f"{stem.name}.{kind}") for kind in FORMATS]
+    for path, kind in zip(files, FORMATS, strict=True):
+        write_whole(path, drawn(plot, kind))
+    return files
+
+
+def _draw(figure: Any, panels: Sequence[Panel], title: str) -> None:
     figure.suptitle(title)
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axis, panel in zip(axes, panels, strict=True):
@@ -50,13 +54,6 @@ def write_figures(panels: Sequence[Panel], title: str, stem: Path) -> list[Path]
         axis.grid(True, linewidth=0.3)
     axes[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     axes[-1].set_xlabel("time, s")
-    written = []
-    for kind in FORMATS:
-        path = stem.with_name(f"{stem.name}.{kind}")
-        with whole_file(path) as file:
-            figure.savefig(file, format=kind, dpi=150)
-        written.append(path)
-    return written
 
 
 def _thinned(m: int) -> slice:

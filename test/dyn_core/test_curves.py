@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dyn_core.plotting import Panel, terminal_plot, write_figures
+from dyn_core.curves import Panel, terminal_plot, write_figures
 
 T = np.linspace(0.0, 2.0, 2001)
 
