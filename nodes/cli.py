@@ -18,7 +18,6 @@ from nodes.parameters import FORMULATIONS
 HELP = """\
 usage: ./dyn COMMAND [OPTIONS]            ./dyn COMMAND --help tells more
 Robot arms under computed torque over ROS 2; set up here by the first command.
-
   demo        start arm, controller and stiffness server, move, print a table
   up          the same system, running until Ctrl-C; then, in another terminal:
     move        move the arm smoothly to joint positions
