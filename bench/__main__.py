@@ -16,8 +16,8 @@ from dyn_core.errors import DynError, InputError
 from dyn_core.files import write_whole
 
 NAMES = (
-    "dynamics", "customised", "chains", "simulation", "loops", "denoc", "parallel", "loop", "stiffness", "stiffness_service",
-    "startup",
+    "dynamics", "customised", "chains", "simulation", "loops", "denoc", "parallel", "loop", "stiffness",
+    "stiffness_service", "startup",
 )  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
