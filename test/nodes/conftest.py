@@ -40,6 +40,11 @@ class Arm:
             publisher.publish(message)
             self.client.spin(0.05)
 
+    def fall_silent(self) -> None:
+        """Take back the publishers of `publish`."""
+        while self.publishers:
+            self.client.node.destroy_publisher(self.publishers.popitem()[1])
+
     def record(self, message_type: type, topic: str) -> Recorder:
         """A recorder that is closed at the end of the test."""
         self.recorders.append(self.client.record(message_type, topic))

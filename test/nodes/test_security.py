@@ -110,9 +110,10 @@ def test_running_nodes_listen_on_this_machine_only(shared_arm: Arm) -> None:
         assert found[f"process {pid}"].closed, found[f"process {pid}"].sentence
 
 
-def test_the_check_names_who_speaks(shared_arm: Arm, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_check_names_who_speaks(arm: Arm, capsys: pytest.CaptureFixture[str]) -> None:
+    arm.fall_silent()
+    assert arm.client.wait(lambda: next(speakers("shared")).closed, 20.0)
     (finding,) = speakers("shared")
-    assert finding.closed
     assert "/shared/computed_torque_controller" in finding.sentence
     security.run(argparse.Namespace(json=True, namespace="nobody"))
     report = json.loads(capsys.readouterr().out)
