@@ -137,11 +137,18 @@ class ComputedTorque:
             raise InputError("a command is computed for one state at a time, not for a batch")
         k = self._gains[:-1]
         torque = robot.inverse_dynamics(q, qd, qdd_d - 2.0 * k * (qd - qd_d) - k * k * (q - q_d))
-        m = robot.mechanism
-        if self._gains[-1] != 0.0 and (m.Fv.any() or m.Fs.any()):
-            G = robot.closed(q).G
-            wanted, met = G @ qd_d, G @ qd
-            torque += G.T @ (m.Fv * (wanted - met) + m.Fs * (np.sign(wanted) - np.sign(met)))
+        if self._gains[-1] != 0.0:
+            torque += _friction_change(robot, q, qd_d, qd)
         voltage, cut = self._actuation.voltages(torque, qd)
         code, out_of_range = self._actuation.codes(voltage)
         return Command(torque, voltage, code, cut | out_of_range)
+
+
+def _friction_change(robot: LoopRobot, q: Floats, qd_d: Floats, qd: Floats) -> Any:
+    """What friction at the desired speeds asks for more than at the measured ones, of the active joints."""
+    m, active = robot.mechanism, robot.joints
+    if m.Fv.sum() == m.Fv[active].sum() and m.Fs.sum() == m.Fs[active].sum():  # none where chains move joints
+        return m.Fv[active] * (qd_d - qd) + m.Fs[active] * (np.sign(qd_d) - np.sign(qd))
+    G = robot.closed(q).G
+    wanted, met = G @ qd_d, G @ qd
+    return G.T @ (m.Fv * (wanted - met) + m.Fs * (np.sign(wanted) - np.sign(met)))

@@ -116,7 +116,15 @@ class LoopRobot(Robot):
 
     def closed(self, q: Any, qd: Any = None) -> Closed:
         """All joints at active positions q (n,) and speeds qd (n,)."""
-        q_a, qd_a = self._single({"q": q, "qd": self._zero if qd is None else qd})
+        full, speeds, G, g = self._closed_rates(q, self._zero if qd is None else qd)
+        return Closed(full, speeds, G, g, self._distance(full))
+
+    def joint_motion(self, q: Any, qd: Any) -> tuple[Floats, Floats]:
+        """Positions and speeds (n of the tree,) of all joints at active positions and speeds q, qd (n,)."""
+        return self._closed_rates(q, qd)[:2]
+
+    def _closed_rates(self, q: Any, qd: Any) -> tuple[Floats, Floats, Floats, Floats]:
+        q_a, qd_a = self._single({"q": q, "qd": qd})
         full = self._full(q_a)
         n = self.mechanism.n
         speeds, g, G = np.empty(n), np.empty(n), np.empty((n, self.n))
@@ -126,12 +134,16 @@ class LoopRobot(Robot):
         )  # fmt: skip
         if distance < SMALLEST_PIVOT:
             self._singular(full)
-        return Closed(full, speeds, G, g, self._distance(full))
+        return full, speeds, G, g
 
     def _distance(self, q: Floats) -> float:
         if len(self._passive) == 0:
             return 1.0
         return float(np.linalg.svd(self._scaled_passive_jacobian(self._rows, q), compute_uv=False)[-1])
+
+    def frame_motion(self, q: Any, qd: Any, frame: str = "tool") -> tuple[Floats, Floats]:
+        """Pose (4, 4) and twist (6,) of a frame in the base frame, from all joints' q, qd (n of the tree,)."""
+        return self.tree.forward_kinematics(q, frame), self.tree.jacobian(q, frame) @ qd
 
     def all_positions(self, q: Any) -> Floats:
         """(n of the tree,) positions of all joints at active positions q (n,)."""

@@ -170,6 +170,11 @@ class ParallelRobot(LoopRobot):
     # kinematics
 
     @property
+    def freedoms(self) -> Floats:
+        """(6, n) unit twists, linear first, in base axes, that the platform can make: all, or those in its plane."""
+        return self._par.S.copy()
+
+    @property
     def home(self) -> Floats:
         """(4, 4) the described pose of the tool."""
         return self._frame_poses(self._par.home[None], "tool")[0]
@@ -279,8 +284,10 @@ class ParallelRobot(LoopRobot):
                 )
             name, by = self._worst(self._full_of(at[k]))
             raise WorkspaceError(f"{self.name}: leg '{name}' does not reach the pose; it stays away by {by}{where}")
-        if not check:
-            return
+        if check:
+            self._check_limits(at, lead)
+
+    def _check_limits(self, at: Floats, lead: tuple[int, ...]) -> None:
         beyond = self._beyond_limits(at)
         for k in np.flatnonzero(beyond.any(axis=1))[:1]:
             j = int(np.argmax(beyond[k]))
@@ -361,8 +368,8 @@ class ParallelRobot(LoopRobot):
         return np.asarray(np.linalg.svd(K, compute_uv=False)[:, -1])
 
     def check(self, q: Any) -> None:
-        """Raise where an active joint is beyond its limits, or the robot at or near a singularity."""
-        _, (q,) = self._arrays({"q": q})
+        """Raise where a joint of a leg is beyond its limits, or the robot at or near a singularity."""
+        lead, (q,) = self._arrays({"q": q})
         flat = q.reshape(-1, self.n)
         low, high = self.mechanism.position_limits[self.joints].T
         for k, j in np.argwhere((flat < low) | (flat > high))[:1]:
@@ -370,6 +377,7 @@ class ParallelRobot(LoopRobot):
                 f"{self.name}: joint '{self.joint_names[j]}' at {flat[k, j]:.6g} is beyond its limits"
                 f" {low[j]:g} to {high[j]:g}"
             )
+        self._check_limits(self._poses(flat)[1], lead)
         distance = np.atleast_1d(self.singularity_distance(flat))
         for k in np.flatnonzero(distance < SINGULAR_DISTANCE)[:1]:
             raise SingularityError(f"{self.name}: the legs hardly hold the platform at q = {_text(flat[k])}")

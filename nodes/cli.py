@@ -120,14 +120,25 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _move_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument(
         "positions",
-        nargs="+",
+        nargs="*",
         type=_finite,
         metavar="Q",
+        default=[],
         help="one position per joint, in the robot's joint order (rad, m)",
     )
-    parser.add_argument("--degrees", action="store_true", help="positions of revolute joints are in degrees")
+    target.add_argument(
+        "--pose",
+        nargs=6,
+        type=_finite,
+        metavar=("X", "Y", "Z", "ROLL", "PITCH", "YAW"),
+        help="where the platform of a parallel robot shall be instead (m, rad)",
+    )
+    parser.add_argument(
+        "--degrees", action="store_true", help="positions of revolute joints, roll, pitch and yaw are in degrees"
+    )
     parser.add_argument(
         "--duration", type=_positive, metavar="S", help="time of the motion in seconds (default: chosen)"
     )
@@ -531,11 +542,15 @@ COMMANDS = {
         ("./dyn up", "./dyn up planar_2r --namespace left", "./dyn up my_robot.yaml --rate 500"),
     ),
     "move": Command(
-        "Move the running arm smoothly to joint positions.",
+        "Move the running arm smoothly to joint positions, or a platform to a pose.",
         "ros",
         _move_options,
         _move,
-        ("./dyn move 0 0.5 -1.2 0 0.4 0", "./dyn move 0 45 -90 0 30 0 --degrees --duration 3"),
+        (
+            "./dyn move 0 0.5 -1.2 0 0.4 0",
+            "./dyn move 0 45 -90 0 30 0 --degrees --duration 3",
+            "./dyn move --pose 0.05 0 0.88 0 5 10 --degrees",
+        ),
     ),
     "state": Command(
         "Show the joints of the running arm.",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import GetParameters, SetParameters
@@ -23,6 +24,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dyn_core.errors import DynError
 from nodes.bringup import absolute
 from nodes.loop import NANOSECONDS, WithheldGroup
+from nodes.platform_publisher import POSE, TWIST
 
 CONTROLLER = "computed_torque_controller"
 SIMULATION = "simulated_robot"
@@ -207,6 +209,22 @@ class RobotClient:
         """The next ~/state of the controller: point 0 desired, point 1 measured, at the same instant."""
         return self._next(JointTrajectory, f"{CONTROLLER}/state", "state of the controller", timeout)
 
+    def platform(self, timeout: float = 10.0) -> tuple[PoseStamped, TwistStamped]:
+        """The next pose and twist of the platform, of the same instant."""
+        with self.record(PoseStamped, POSE) as poses, self.record(TwistStamped, TWIST) as twists:
+            found: list[tuple[PoseStamped, TwistStamped]] = []
+
+            def arrived() -> bool:
+                poses.drain()
+                twists.drain()
+                moving = {nanoseconds(each.header.stamp): each for each in twists.messages}
+                found[:] = [(at, moving[t]) for at in poses.messages if (t := nanoseconds(at.header.stamp)) in moving]
+                return bool(found)
+
+            if not self.wait(arrived, timeout, 0.01):
+                raise ClientError(f"no pose and twist of the platform heard within {timeout:g} s")
+            return found[-1]
+
     def diagnostics(self, node: str, timeout: float = 10.0, new: bool = True) -> dict[str, str]:
         """The next (or, if not ``new``, the last) diagnostic values of a node."""
         name = f"{absolute(self.node.get_namespace())}/{node}".lstrip("/")
@@ -218,16 +236,30 @@ class RobotClient:
         return self._diagnostics[name]
 
     def send_trajectory(
-        self, names: list[str], times: np.ndarray, positions: np.ndarray, start: int = 0, timeout: float = 10.0
+        self,
+        names: list[str],
+        times: np.ndarray,
+        positions: np.ndarray,
+        start: int = 0,
+        timeout: float = 10.0,
+        velocities: np.ndarray | None = None,
+        accelerations: np.ndarray | None = None,
     ) -> None:
-        """Publish a trajectory of positions (m, n) at times (m,); start: stamp in ns, 0 for at once."""
+        """Publish a trajectory of positions (m, n), and velocities and accelerations if there are, at times (m,).
+
+        start: stamp in ns, 0 for at once.
+        """
         if not self.wait(lambda: self._trajectories.get_subscription_count() > 0, timeout):
             raise ClientError("no controller listens for trajectories")
         self.spin(0.1)  # the controller may hear of this publisher a little later than the other way round
         message = JointTrajectory(joint_names=list(names))
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, NANOSECONDS)
-        for t, row in zip(times, positions, strict=True):
-            point = JointTrajectoryPoint(positions=[float(x) for x in row])
+        for k, t in enumerate(times):
+            point = JointTrajectoryPoint(positions=positions[k].tolist())
+            if velocities is not None:
+                point.velocities = velocities[k].tolist()
+            if accelerations is not None:
+                point.accelerations = accelerations[k].tolist()
             nanoseconds = round(float(t) * NANOSECONDS)
             point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, NANOSECONDS)
             message.points.append(point)

@@ -12,13 +12,19 @@ from typing import Any
 import numpy as np
 
 from dyn_core import Robot, load_robot
+from dyn_core.description.pose import pose, rotation_from_rpy, rpy_from_rotation
 from dyn_core.errors import InputError
 from dyn_core.mechanism import PRISMATIC
+from dyn_core.parallel_robot import ParallelRobot
+from dyn_core.pose_trajectory import platform_move, poses_apart
 from nodes.client import CONTROLLER, NOT_RUNNING, ClientError, RobotClient
+from nodes.platform_publisher import POSE, pose_matrix, twist_vector
 from nodes.robots import position_limits
 
 ARRIVED = 0.01
 """Distance from the target at which a motion counts as done (rad or m)."""
+AT_REST = 1e-6
+"""Desired speed below which a platform's way can begin (rad/s or m/s)."""
 
 
 @contextmanager
@@ -30,13 +36,13 @@ def _connected(args: argparse.Namespace) -> Iterator[RobotClient]:
 
 
 def move(args: argparse.Namespace) -> int:
-    """Move the arm to joint positions."""
+    """Move the arm to joint positions, or a platform to a pose."""
     with _connected(args) as client:
         robot = load_robot(client.parameter(CONTROLLER, "robot"))
-        target = _target(robot, args.positions, args.degrees)
-        start = np.array(client.controller_state().points[0].positions)
-        duration = args.duration or _comfortable(robot, target - start)
-        client.send_trajectory(list(robot.joint_names), np.array([duration]), target[None, :])
+        if args.pose is not None:
+            target, duration = _send_pose(client, robot, args)
+        else:
+            target, duration = _send_positions(client, robot, args)
         if not args.wait:
             client.spin(0.2)
             print(f"moving for {duration:.3g} s")
@@ -44,7 +50,43 @@ def move(args: argparse.Namespace) -> int:
         client.spin(duration + 0.1)
         worst = _await_arrival(client, target)
         print(f"arrived after {duration:.3g} s, within {worst:.2g} of the target on every joint")
+        if args.pose is not None:
+            print(_away(client, _pose(args)))
         return 0
+
+
+def _send_positions(client: RobotClient, robot: Robot, args: argparse.Namespace) -> tuple[np.ndarray, float]:
+    target = _target(robot, args.positions, args.degrees)
+    start = np.array(client.controller_state().points[0].positions)
+    duration = args.duration or _comfortable(robot, target - start)
+    client.send_trajectory(list(robot.joint_names), np.array([duration]), target[None, :])
+    return target, duration
+
+
+def _pose(args: argparse.Namespace) -> np.ndarray:
+    angles = np.radians(args.pose[3:]) if args.degrees else args.pose[3:]
+    return pose(rotation_from_rpy(*angles), np.array(args.pose[:3]))
+
+
+def _send_pose(client: RobotClient, robot: Robot, args: argparse.Namespace) -> tuple[np.ndarray, float]:
+    """Send the legs along the platform's straight way; nothing is sent if it is not possible."""
+    if not isinstance(robot, ParallelRobot):
+        raise InputError(f"{robot.name} has no platform on legs: give joint positions instead of a pose")
+    desired = client.controller_state().points[0]
+    if np.abs(desired.velocities).max() > AT_REST:
+        raise ClientError("the robot is moving: wait until it is at rest, or cancel its motion")
+    start = np.array(desired.positions)
+    legs = platform_move(robot, start, _pose(args), args.duration)
+    rows = slice(1, None)  # the controller begins where it is
+    client.send_trajectory(
+        list(robot.joint_names), legs.times[rows], legs.q[rows], velocities=legs.qd[rows], accelerations=legs.qdd[rows]
+    )
+    return legs.q[-1], float(legs.times[-1])
+
+
+def _away(client: RobotClient, target: np.ndarray) -> str:
+    distance, angle = poses_apart(target, pose_matrix(client.platform()[0]))
+    return f"the platform is within {1e3 * float(distance):.2g} mm and {float(angle):.2g} rad of its pose"
 
 
 def _target(robot: Robot, positions: list[float], degrees: bool) -> np.ndarray:
@@ -100,7 +142,9 @@ def state(args: argparse.Namespace) -> int:
         try:
             while True:
                 message = client.joint_state()
-                print(_state_json(message, controller) if args.json else _state_table(message, controller), flush=True)
+                platform = client.platform() if client.node.count_publishers(POSE) else None
+                show = _state_json if args.json else _state_table
+                print(show(message, controller, platform), flush=True)
                 if not args.watch:
                     return 0
                 client.spin(0.5)
@@ -120,15 +164,33 @@ def _state_rows(message: Any) -> list[tuple[str, float, float, float]]:
     return list(zip(message.name, message.position, message.velocity, efforts, strict=True))
 
 
-def _state_table(message: Any, controller: str) -> str:
+def _state_table(message: Any, controller: str, platform: Any = None) -> str:
     width = max(len(name) for name in message.name)
     lines = [f"{'joint':{width}}  {'position':>10}  {'velocity':>10}  {'effort':>10}   (rad, rad/s, N m; m, m/s, N)"]
     lines += [f"{name:{width}}  {q:10.5f}  {qd:10.5f}  {tau:10.4f}" for name, q, qd, tau in _state_rows(message)]
+    if platform is not None:
+        shown = _platform(platform)
+        lines.append("platform at " + "  ".join(f"{x:.5f}" for x in shown["position"]) + " m")
+        lines.append("  roll pitch yaw " + "  ".join(f"{x:.5f}" for x in shown["roll_pitch_yaw"]) + " rad")
+        lines.append("  velocity " + "  ".join(f"{x:.5f}" for x in shown["velocity"]) + " m/s")
+        lines.append("  angular velocity " + "  ".join(f"{x:.5f}" for x in shown["angular_velocity"]) + " rad/s")
     return "\n".join([*lines, f"controller: {controller}"])
 
 
-def _state_json(message: Any, controller: str) -> str:
+def _state_json(message: Any, controller: str, platform: Any = None) -> str:
     keys = ("name", "position", "velocity", "effort")
     stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
     joints = [dict(zip(keys, row, strict=True)) for row in _state_rows(message)]
-    return json.dumps({"stamp": stamp, "controller": controller, "joints": joints})
+    shown = {} if platform is None else {"platform": _platform(platform)}
+    return json.dumps({"stamp": stamp, "controller": controller, "joints": joints, **shown})
+
+
+def _platform(platform: Any) -> dict[str, list[float]]:
+    at, moving = platform
+    T, V = pose_matrix(at), twist_vector(moving)
+    return {
+        "position": T[:3, 3].tolist(),
+        "roll_pitch_yaw": list(rpy_from_rotation(T[:3, :3])),
+        "velocity": V[:3].tolist(),
+        "angular_velocity": V[3:].tolist(),
+    }

@@ -530,12 +530,21 @@ def _short_motion(q: np.ndarray) -> tuple[Motion, TrajectoryPoints]:
 
 
 def _check_closes(robot: LoopRobot, motion: Motion) -> None:
-    """Refuse a motion on whose way the chains cannot close or are singular."""
-    for t in np.linspace(0.0, motion.duration, CLOSURES):
+    """Refuse a motion on whose way the chains cannot close or are singular, or move a joint beyond its limits."""
+    times = np.linspace(0.0, motion.duration, CLOSURES)
+    for t in times[1:]:  # where a robot is now, is no fault of the trajectory
         try:
-            robot.closed(motion.sample(t)[0])
+            at = robot.closed(motion.sample(t)[0]).q
         except DynError as error:
             raise Dropped("chains do not close", f"at {t:.3g} s: {error}") from error
+        low, high = robot.mechanism.position_limits.T
+        passive = ~robot.mechanism.active
+        for j in np.flatnonzero(passive & ((at < low) | (at > high)))[:1]:
+            raise Dropped(
+                "outside position limits",
+                f"{robot.mechanism.joint_names[j]}, which the chains move, at {t:.3g} s: {at[j]:.4g} is not in"
+                f" [{low[j]:.4g}, {high[j]:.4g}]",
+            )
 
 
 def main(args: Sequence[str] | None = None) -> int:

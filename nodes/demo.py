@@ -6,22 +6,28 @@ import argparse
 import json
 import os
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from dyn_robot.msg import MotorCommand
 from dyn_robot.srv import GetStiffness
+from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from dyn_core import Robot
 from dyn_core.actuation import CODES
+from dyn_core.errors import SingularityError, WorkspaceError
 from dyn_core.mechanism import PRISMATIC
+from dyn_core.parallel_robot import ParallelRobot
+from dyn_core.pose_trajectory import PoseTrajectory, displaced, leg_trajectory, poses_apart, through_poses
 from dyn_core.trajectory import Trajectory, through_points
 from nodes.bringup import system
 from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient, nanoseconds
 from nodes.domain import claim_domain
+from nodes.platform_publisher import POSE, pose_matrix
 from nodes.robots import load_fixed_robot, position_limits
 from nodes.stiffness_answers import as_json
 from nodes.stiffness_messages import stiffness_dict
@@ -38,6 +44,23 @@ SETTLE = 0.3
 """Time after the motion's end in which nothing may go wrong (s)."""
 
 
+PLATFORM = np.array(
+    [
+        [1.0, 0.0, 0.5, 0.0, 0.6, 0.3],
+        [0.0, 1.0, -0.6, -0.6, 0.0, -0.6],
+        [-1.0, -0.3, 0.4, 0.5, -0.4, 0.5],
+        [0.4, -0.5, 0.3, 0.3, 0.3, -0.3],
+    ]
+)
+"""Where a platform goes from its start: translation and rotation vector, in parts of REACH and TURN."""
+REACH, TURN = 0.2, 0.3
+"""Translation (in characteristic lengths) and rotation (rad) of a platform where the legs allow it."""
+ATTEMPTS = 40
+"""Times that a platform's motion is tried smaller by a tenth for the legs, or slower by a quarter for the motors."""
+CLEAR = 0.05
+"""Part of a leg's range that the demo keeps away from its limits."""
+
+
 @dataclass(frozen=True)
 class Motion:
     """A trajectory and the points that were sent to have it followed."""
@@ -45,6 +68,10 @@ class Motion:
     times: np.ndarray
     positions: np.ndarray
     trajectory: Trajectory
+    velocities: np.ndarray | None = None
+    accelerations: np.ndarray | None = None
+    platform: PoseTrajectory | None = None
+    """What a platform does meanwhile."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
 
 def plan(robot: Robot, start: np.ndarray) -> Motion:
     """A smooth motion from ``start`` within the joints' limits, as slow as speed, current and voltage ask for."""
+    if isinstance(robot, ParallelRobot):
+        return _platform_plan(robot, start)
     low, high = position_limits(robot).T
     room = np.where(np.isfinite(high - low), 0.4 * (high - low), SWING)
     driven = driven_joints(robot)
@@ -90,6 +119,33 @@ def plan(robot: Robot, start: np.ndarray) -> Motion:
     return motion
 
 
+def _platform_plan(robot: ParallelRobot, start: np.ndarray) -> Motion:
+    """A motion of the platform through poses about its own, as large as legs allow, as slow as motors ask for."""
+    first = robot.forward_kinematics(start)
+    S = robot.freedoms
+    offsets = PLATFORM * ([REACH * robot.size] * 3 + [TURN] * 3) @ S @ S.T
+    low, high = position_limits(robot).T
+    clear = np.where(np.isfinite(high - low), CLEAR * (high - low), 0.0)
+    duration = SECONDS
+    for _ in range(ATTEMPTS):
+        path = through_poses(
+            np.linspace(0.0, duration, len(offsets) + 1), [first, *(displaced(first, each) for each in offsets)]
+        )
+        try:
+            legs = leg_trajectory(robot, path)
+        except (WorkspaceError, SingularityError):
+            offsets *= 0.9
+            continue
+        if ((legs.q < low + clear) | (legs.q > high - clear)).any():
+            offsets *= 0.9
+            continue
+        motion = Motion(legs.times, legs.q, legs.trajectory(), legs.qd, legs.qdd, path)
+        if _possible(robot, motion.trajectory):
+            return motion
+        duration *= 1.25
+    raise ClientError(f"{robot.name}: found no motion of the platform about its pose that legs and motors can make")
+
+
 def driven_joints(robot: Robot) -> np.ndarray:
     """(n,) which joints have motors; the others, such as elastic ones, move as the dynamics says."""
     return (robot.mechanism.active & ~robot.mechanism.elastic)[robot.joints]
@@ -104,22 +160,35 @@ def _possible(robot: Robot, trajectory: Trajectory) -> bool:
 
 def _perform(robot: Robot, client: RobotClient) -> dict[str, Any]:
     motion = plan(robot, np.array(client.controller_state().points[0].positions))
-    with (
-        client.record(JointState, "joint_states") as states,
-        client.record(MotorCommand, "motor_commands") as commands,
-        client.record(JointTrajectory, f"{CONTROLLER}/state") as followed,
-    ):
+    with ExitStack() as open_recorders:
+
+        def record(message_type: type, topic: str) -> Recorder:
+            return open_recorders.enter_context(client.record(message_type, topic))
+
+        states = record(JointState, "joint_states")
+        commands = record(MotorCommand, "motor_commands")
+        followed = record(JointTrajectory, f"{CONTROLLER}/state")
+        recorders = [states, commands, followed]
+        poses = record(PoseStamped, POSE) if motion.platform is not None else None
+        if poses is not None:
+            recorders.append(poses)
         before = {name: client.diagnostics(name) for name in (SIMULATION, CONTROLLER)}
-        for recorder in (states, commands, followed):
+        for recorder in recorders:
             recorder.clear()
         earliest = nanoseconds(client.controller_state().header.stamp)
         _say(f"moving {robot.name} for {motion.trajectory.duration:g} s")
-        client.send_trajectory(list(robot.joint_names), motion.times, motion.positions)
+        client.send_trajectory(
+            list(robot.joint_names),
+            motion.times,
+            motion.positions,
+            velocities=motion.velocities,
+            accelerations=motion.accelerations,
+        )
         start = 0
 
         def done() -> bool:
             nonlocal start
-            for recorder in (states, commands, followed):
+            for recorder in recorders:
                 recorder.drain()
             start = next((s for s in map(_plan_start, followed.messages) if s >= earliest), 0)
             latest = followed.messages[-1] if followed.messages else None
@@ -130,7 +199,33 @@ def _perform(robot: Robot, client: RobotClient) -> dict[str, Any]:
         _say("asking for the stiffness at the end pose")
         stiffness = client.call(GetStiffness, "get_stiffness", GetStiffness.Request())
         after = {name: client.diagnostics(name) for name in (SIMULATION, CONTROLLER)}
-    return _report(robot, motion, start, states, commands, stiffness, before, after)
+    report = _report(robot, motion, start, states, commands, stiffness, before, after)
+    if motion.platform is not None and poses is not None:
+        report["platform"] = followed_by = _platform_tracking(motion.platform, start, poses)
+        if not followed_by["rms_distance"] < TOLERANCE:
+            report["problems"].append(f"platform: {followed_by['rms_distance']:.2g} m rms is above {TOLERANCE:g}")
+    return report
+
+
+def _platform_tracking(path: PoseTrajectory, start: int, poses: Recorder) -> dict[str, Any]:
+    """How far the platform was from its path, by the poses that it published."""
+    t = np.array([_seconds(message, start) for message in poses.messages])
+    moving = (t >= 0.0) & (t <= path.duration)
+    if not moving.any():
+        raise ClientError("no pose of the platform was heard during the motion")
+    met = np.array([pose_matrix(message) for message in poses.messages])[moving]
+    wanted = path.sample(t[moving]).pose
+    distance, angle = poses_apart(wanted, met)
+    from_start = poses_apart(wanted[:1], wanted)
+    return {
+        "samples": int(moving.sum()),
+        "travel": float(from_start[0].max()),
+        "turn": float(from_start[1].max()),
+        "rms_distance": float(np.sqrt(np.mean(distance**2))),
+        "max_distance": float(distance.max()),
+        "rms_angle": float(np.sqrt(np.mean(angle**2))),
+        "max_angle": float(angle.max()),
+    }
 
 
 def _plan_start(state: JointTrajectory) -> int:
@@ -228,6 +323,13 @@ def _table(report: dict[str, Any]) -> str:
             f"  {joint['peak_torque']:7.2f} {effort:3}  {joint['peak_voltage']:10.2f} V"
             f"  {100 * joint['dac_range_used']:7.1f} %"
         )
+    if (at := report.get("platform")) is not None:
+        lines += [
+            "",
+            f"platform: up to {1e3 * at['travel']:.0f} mm and {np.degrees(at['turn']):.1f} degrees from its start;"
+            f" position off by {1e3 * at['rms_distance']:.3f} mm rms, {1e3 * at['max_distance']:.3f} mm at most,"
+            f" orientation by {np.degrees(at['rms_angle']):.4f} degrees rms, {np.degrees(at['max_angle']):.4f} at most",
+        ]
     lines.append("")
     for name in ("controller", "simulation"):
         loop = report[name]

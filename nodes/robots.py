@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import numpy as np
 
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
 from dyn_core.loop_robot import Formulation, LoopRobot
+from dyn_core.parallel_robot import ParallelRobot
+from dyn_core.spherical_robot import SphericalRobot
 
 
 def load_fixed_robot(name_or_path: str, formulation: Formulation = "projection") -> Robot:
@@ -33,9 +37,13 @@ def passive_joints(robot: Robot) -> tuple[str, ...]:
 def all_joints(robot: Robot, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions and speeds of all joints of the mechanism, in its order, from those of the robot (n,), (n,)."""
     if isinstance(robot, LoopRobot):
-        at = robot.closed(q, qd)
-        return at.q, at.qd
+        return robot.joint_motion(q, qd)
     return q, qd
+
+
+def has_platform(robot: Robot) -> TypeGuard[ParallelRobot | SphericalRobot]:
+    """Whether a robot carries a platform, whose pose and twist are published."""
+    return isinstance(robot, ParallelRobot | SphericalRobot)
 
 
 def position_limits(robot: Robot) -> np.ndarray:

@@ -35,14 +35,15 @@ from nodes.loop import (
     view,
 )
 from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes, wrench
+from nodes.platform_publisher import PlatformPublisher
 from nodes.process import run
-from nodes.robots import all_joints, load_fixed_robot, position_limits
+from nodes.robots import all_joints, has_platform, load_fixed_robot, position_limits
 from nodes.senders import SenderReader
 
 CLOCK_RATE = 100.0
 """Messages per second on /clock."""
 LISTENERS_EVERY = 50
-"""Cycles between two looks whether somebody listens to ~/motors."""
+"""Cycles between two looks whether somebody listens to ~/motors, platform_pose and platform_twist."""
 RESYNCHRONISE = 1.0
 """Seconds lost in one stall above which the stamps jump to real time; below, the simulation only falls behind it."""
 
@@ -101,6 +102,7 @@ class SimulatedRobot(Node):
 
         self._command_subscription = subscribe(self, MotorCommand, "motor_commands")
         self._reader = SenderReader(self._command_subscription)
+        self._platform = PlatformPublisher(self, self._robot) if has_platform(self._robot) else None
         self._state_publisher = self.create_publisher(JointState, "joint_states", STREAM)
         self._motor_publisher = self.create_publisher(MotorCommand, "~/motors", STREAM)
         self._clock_publisher = self.create_publisher(Clock, "/clock", 10) if given["publish_clock"] else None
@@ -241,8 +243,12 @@ class SimulatedRobot(Node):
         self._state_publisher.publish(self._state)
         if self._statistics.count % LISTENERS_EVERY == 0:
             self._watched = self._motor_publisher.get_subscription_count() > 0
+            if self._platform is not None:
+                self._platform.look()
         if self._watched:
             self._publish_motors(stamp)
+        if self._platform is not None:
+            self._platform.publish(stamp, self._position, self._velocity)
         if self._clock_publisher is not None and self._statistics.count % self._clock_every == 0:
             self._clock_message.clock = stamp
             self._clock_publisher.publish(self._clock_message)

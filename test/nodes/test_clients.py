@@ -17,7 +17,7 @@ from nodes.client import CONTROLLER, ClientError
 
 def arguments(**given: Any) -> argparse.Namespace:
     defaults = {"namespace": "shared", "json": False, "watch": False, "degrees": False, "duration": None, "wait": True}
-    return argparse.Namespace(**{**defaults, **given})
+    return argparse.Namespace(**{**defaults, "pose": None, **given})
 
 
 def test_move_goes_there_and_state_shows_it(arm: Arm, capsys: pytest.CaptureFixture[str]) -> None:
