@@ -259,3 +259,19 @@ def test_other_robots_brake_too(name: str) -> None:
     rig.run(0.5)
     assert (rig.safety.state, rig.safety.powered) == ("stopped", True), rig.safety.cause
     assert np.abs(rig.qd[-1])[Limits(robot).driven].max() < 0.05
+
+
+def test_a_platform_whose_path_leads_beyond_a_legs_limit_stops_before_it() -> None:
+    """The controller refuses such a path; the follower stops on it all the same."""
+    robot = load_robot("gough_stewart")
+    rig = Rig(robot, margins=Margins(soft=0.03), soft_limit="safe_stop")
+    rig.run(0.02)
+    start, q = rig.stamp + NANOSECONDS // 50, robot.neutral()
+    assert rig.follower.offer(Plan(start, through_points([0.0, 2.0], [q, q + 0.3])))
+    rig.run(2.0)
+    high = robot.mechanism.position_limits[robot.joints, 1]
+    assert (rig.safety.state, rig.safety.powered) == ("stopped", True)
+    assert "soft position limit" in rig.safety.cause
+    assert rig.q[-1].max() > high.min() - 0.03
+    assert (rig.q < high).all()
+    assert np.abs(rig.qd[-1]).max() < 0.01
