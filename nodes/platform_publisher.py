@@ -9,6 +9,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 from scipy.spatial.transform import Rotation
 
+from dyn_core.description.pose import quaternion_from_rotation
 from dyn_core.loop_robot import LoopRobot
 from nodes.loop import STREAM
 from nodes.stiffness_answers import AXES
@@ -41,7 +42,7 @@ class PlatformPublisher:
         at, moving = self._pose.pose, self._twist.twist
         at.position.x, at.position.y, at.position.z = T[:3, 3].tolist()
         turned = at.orientation
-        turned.x, turned.y, turned.z, turned.w = Rotation.from_matrix(T[:3, :3]).as_quat().tolist()
+        turned.x, turned.y, turned.z, turned.w = quaternion_from_rotation(T[:3, :3])
         velocity, angular = moving.linear, moving.angular
         velocity.x, velocity.y, velocity.z, angular.x, angular.y, angular.z = V.tolist()
         self._pose.header.stamp = self._twist.header.stamp = stamp

@@ -57,6 +57,21 @@ def rpy_from_rotation(R: Floats) -> tuple[float, float, float]:
     return roll, pitch, math.atan2(s * R[0, 2] - c * R[0, 1], c * R[1, 1] - s * R[1, 2])
 
 
+def quaternion_from_rotation(R: Floats) -> tuple[float, float, float, float]:
+    """x, y, z, w of a rotation matrix, from its largest component (Shepperd's method)."""
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    squares = (1.0 + a - e - i, 1.0 - a + e - i, 1.0 - a - e + i, 1.0 + a + e + i)
+    largest = max(range(4), key=squares.__getitem__)
+    row = (
+        (squares[0], b + d, c + g, h - f),
+        (b + d, squares[1], f + h, c - g),
+        (c + g, f + h, squares[2], d - b),
+        (h - f, c - g, d - b, squares[3]),
+    )[largest]
+    k = 1.0 / math.sqrt(sum(x * x for x in row))
+    return row[0] * k, row[1] * k, row[2] * k, row[3] * k
+
+
 def rotation_to_axis(axis: Floats) -> Floats:
     """The smallest rotation Q with Q z = axis (unit); a half turn about x where axis = -z."""
     x, y, z = axis
