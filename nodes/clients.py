@@ -74,6 +74,8 @@ def _send_pose(client: RobotClient, robot: Robot, args: argparse.Namespace) -> t
         raise InputError(f"{robot.name} has no platform on legs: give joint positions instead of a pose")
     desired = client.controller_state().points[0]
     if np.abs(desired.velocities).max() > AT_REST:
+        if fault := client.diagnostics(CONTROLLER).get("fault"):
+            raise ClientError(f"the controller has a fault: {fault}")
         raise ClientError("the robot is moving: wait until it is at rest, or cancel its motion")
     start = np.array(desired.positions)
     legs = platform_move(robot, start, _pose(args), args.duration)

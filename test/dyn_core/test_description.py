@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.spatial.transform import Rotation
 
 from dyn_core import Robot
 from dyn_core.description import load_mechanism, robot_files
 from dyn_core.description.document import MAX_BYTES
-from dyn_core.description.pose import rotation_from_rpy, rotation_to_axis, rpy_from_rotation
+from dyn_core.description.pose import quaternion_from_rotation, rotation_from_rpy, rotation_to_axis, rpy_from_rotation
 from dyn_core.errors import DescriptionError
 from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Mechanism
 
@@ -427,6 +428,7 @@ def test_rpy_reads_back() -> None:
     for rpy in angles:
         R = rotation_from_rpy(*rpy)
         np.testing.assert_allclose(rotation_from_rpy(*rpy_from_rotation(R)), R, atol=1e-9)
+        np.testing.assert_allclose(Rotation.from_quat(quaternion_from_rotation(R)).as_matrix(), R, atol=1e-14)
 
 
 TREE = """\

@@ -92,7 +92,7 @@ def test_a_move_is_as_slow_as_legs_and_motors_ask_for(platform: ParallelRobot) -
 def test_what_the_platform_cannot_do_is_a_named_error_with_a_sentence(platform: ParallelRobot) -> None:
     with pytest.raises(WorkspaceError, match=r"'leg\d' would be at 1\.\d+, beyond its limits 0\.8 to 1\.2$"):
         platform_move(platform, platform.neutral(), displaced(platform.home, [0, 0, 0.5, 0, 0, 0]))
-    with pytest.raises(SingularityError, match="beyond a singularity, in another assembly mode$"):
+    with pytest.raises(SingularityError, match=r"beyond a singularity, in another assembly mode$"):
         platform_move(platform, platform.neutral(), displaced(platform.home, [0, 0, 0, 0, 0, 2.6]))
 
 
