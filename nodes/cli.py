@@ -20,7 +20,7 @@ usage: ./dyn COMMAND [OPTIONS]            ./dyn COMMAND --help tells more
 Robot arms under computed torque over ROS 2; set up here by the first command.
   demo        start arm, controller and stiffness server, move, print a table
   up          the same system, running until Ctrl-C; then, in another terminal:
-    move        move the arm smoothly to joint positions
+    move        move the arm smoothly to joint positions, a platform to a pose
     state       show where the joints are
     stiffness   the tool's Cartesian stiffness, or its deflection under a load
     map         the largest deflections over many poses, as CSV and picture
@@ -120,6 +120,7 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _move_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "dyn move (Q ... | --pose X Y Z ROLL PITCH YAW) [OPTIONS]"
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "positions",

@@ -73,6 +73,8 @@ def test_every_example_is_understood(name: str) -> None:
         (["up", "--rate", "fast"], "not a number"),
         (["move"], "Q"),
         (["move", "1", "x"], "'x' is not a number"),
+        (["move", "1", "--pose", "0", "0", "1", "0", "0", "0"], "not allowed with"),
+        (["move", "--pose", "0", "0", "1"], "6 arguments"),
         (["move", "1", "nan"], "not a finite number"),
         (["move", "1", "-inf"], "'-inf' is not a finite number"),
         (["move", "1", "--duration", "inf"], "not a finite number"),
@@ -103,6 +105,8 @@ def test_negative_numbers_are_numbers() -> None:
     args = cli.parse(["move", "0", "-0.5", "-1e-3", "-.5", "--duration", "2", "--no-wait"])
     assert args.positions == [0.0, -0.5, -1e-3, -0.5]
     assert args.wait is False
+    args = cli.parse(["move", "--pose", "-0.1", "0", "1", "0", "0", "-5", "--degrees"])
+    assert (args.positions, args.pose) == ([], [-0.1, 0.0, 1.0, 0.0, 0.0, -5.0])
     args = cli.parse(["stiffness", "-1", "--wrench", "0", "0", "-5e1", "0", "0", "0"])
     assert args.positions == [-1.0]
     assert args.wrench == [0.0, 0.0, -50.0, 0.0, 0.0, 0.0]

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from dyn_core import load_robot
+from dyn_core.pose_trajectory import poses_apart
 from nodes.demo import plan
 
 DEMO = """
@@ -53,6 +54,25 @@ def test_the_motion_of_the_demo_is_possible_for_every_robot() -> None:
         assert not cut.any()
         assert np.ptp(q, axis=0).min() > 0.1
         assert robot.stiffness(motion.positions[-1]).rank == min(robot.n, 6)
+
+
+def test_the_demo_moves_a_platform_along_poses_within_its_legs() -> None:
+    robot = load_robot("gough_stewart")
+    motion = plan(robot, robot.neutral())
+    assert motion.platform is not None
+    t = np.linspace(0.0, motion.trajectory.duration, 300)
+    q, qd, qdd = motion.trajectory.sample(t)
+    low, high = robot.mechanism.position_limits[robot.joints].T
+    assert ((q > low) & (q < high)).all()
+    _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
+    assert not cut.any()
+    poses = motion.platform.sample(t).pose
+    distance, angle = poses_apart(poses, robot.forward_kinematics(q))
+    assert distance.max() < 1.1e-5
+    assert angle.max() < 1.1e-5
+    travel, turn = poses_apart(poses[:1], poses)
+    assert travel.max() > 0.05
+    assert turn.max() > 0.05
 
 
 def test_an_arm_with_elastic_transmissions_runs_by_its_motors() -> None:

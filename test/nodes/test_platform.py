@@ -22,6 +22,7 @@ from nodes import clients
 from nodes.bringup import system
 from nodes.client import CONTROLLER, RobotClient, nanoseconds
 from nodes.platform_publisher import POSE, TWIST, pose_matrix, twist_vector
+from nodes.security import uncovered
 from nodes.up import running
 
 ASKED = [0.06, -0.04, 0.88, 4.0, -6.0, 10.0]
@@ -86,8 +87,9 @@ def test_it_goes_straight_to_a_pose_and_publishes_where_it_is(
     share = (met[:, :3, 3] - first[:3, 3]) @ way / (way @ way)
     assert share.min() < 0.1
     off = np.linalg.norm(met[:, :3, 3] - first[:3, 3] - share[:, None] * way, axis=1)
-    assert off.max() < 5e-4
+    assert off.max() < 2e-3
 
+    assert uncovered(client.node, "platform") == []  # the policies know its topics
     assert clients.state(arguments()) == 0
     shown = json.loads(capsys.readouterr().out)
     assert len(shown["joints"]) == robot.mechanism.n
