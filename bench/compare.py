@@ -35,6 +35,8 @@ class Comparison:
     """90th percentile."""
     goal: float
     """The ratio to reach."""
+    needed: str = ""
+    """What it would take, where it is missed."""
 
     def row(self) -> str:
         """One line of the table."""

@@ -27,6 +27,8 @@ DURATION = 10.0
 STEPS = 1000
 VOLTS = np.array([1.0, 2.0, 3.0, 0.5, 0.5, 0.5])
 REAL_TIME_GOAL = 200.0
+TIMES_MUJOCO = 5.0
+NEEDED = "the customised model, which takes a quarter of the general one's time, inside the integrator"
 REPEATS = 15
 
 
@@ -68,14 +70,15 @@ def run() -> dict[str, Any]:
     _same_accelerations(smooth, rk4)
     end = _moved_by_mujoco(rk4)
     rows = []
-    for method, peer, model, goal in (("rk3", "Euler", euler, 1.0), ("rk4", "RK4", rk4, 0.5)):
+    for method, peer, model in (("rk3", "Euler", euler), ("rk4", "RK4", rk4)):
         answers = simulate(smooth, duration=STEPS * H, volts=VOLTS, h=H, method="rk4").q[-1], end
         for work, ours, theirs in (
             ("driven from Python", _stepped(smooth, method), _peer_stepped(model)),
             ("voltage held, one call", _held(smooth, method), _peer_held(model)),
         ):
             what = f"{STEPS} steps of puma560, {method}, {work}"
-            rows.append(compare(what, ours, f"mj_step, {peer}", theirs, goal, answers))
+            row = compare(what, ours, f"mj_step, {peer}", theirs, 1.0 / TIMES_MUJOCO, answers)
+            rows.append(dataclasses.replace(row, needed=NEEDED))
     return {"real_time": _real_time(puma), "rows": [dataclasses.asdict(row) for row in rows]}
 
 
