@@ -7,15 +7,13 @@ Three processes: a client, the stiffness server, and a server that returns the r
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import numpy as np
 
+from bench.processes import running_module
 from dyn_core.errors import DynError
 
 ROBOT = "puma560"
@@ -25,19 +23,9 @@ START = 120.0
 """Seconds in which a server must be up."""
 
 
-@contextmanager
-def _process(module: str, namespace: str, *parameters: str) -> Iterator[None]:
-    command = [sys.executable, "-m", module, "--ros-args", "--log-level", "warn", "-r", f"__ns:=/{namespace}"]
-    process = subprocess.Popen([*command, *(word for p in parameters for word in ("-p", p))])
-    try:
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(10.0)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+def _process(module: str, namespace: str, *parameters: str) -> AbstractContextManager[None]:
+    arguments = ["--ros-args", "--log-level", "warn", "-r", f"__ns:=/{namespace}"]
+    return running_module(module, *arguments, *(word for p in parameters for word in ("-p", p)))
 
 
 def run() -> dict[str, Any]:

@@ -52,24 +52,20 @@ METH_FASTCALL = 0x0080
 PYARRAY_NEW, NPY_DOUBLE = 93, 12  # place in numpy's table of C functions, and its number of float64
 
 
-@intrinsic
-def _word_pointer(_: Any, address: Any) -> Any:
-    pointer = types.CPointer(intp)
+def _pointer_to(element: Any) -> Any:
+    @intrinsic
+    def pointer_to(_: Any, address: Any) -> Any:
+        pointer = types.CPointer(element)
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.inttoptr(values[0], context.get_value_type(pointer))
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(pointer))
 
-    return pointer(address), generate
+        return pointer(address), generate
+
+    return pointer_to
 
 
-@intrinsic
-def _float_pointer(_: Any, address: Any) -> Any:
-    pointer = types.CPointer(float64)
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.inttoptr(values[0], context.get_value_type(pointer))
-
-    return pointer(address), generate
+_word_pointer, _float_pointer = _pointer_to(intp), _pointer_to(float64)
 
 
 @intrinsic
