@@ -6,19 +6,21 @@ import argparse
 import cProfile
 import importlib
 import json
+import marshal
 import pstats
 import sys
 from pathlib import Path
 from typing import Any
 
-from bench.report import differences, machine, page
+from bench.report import differences, machine, page, with_goals
 from dyn_core.errors import DynError, InputError
-from dyn_core.files import write_whole
+from dyn_core.files import open_file, write_whole
 
 NAMES = (
     "dynamics", "customised", "chains", "simulation", "loops", "denoc", "parallel", "loop", "stiffness",
     "stiffness_service", "startup",
 )  # fmt: skip
+MOST_BYTES = 10_000_000
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
@@ -77,19 +79,23 @@ def profile(argv: list[str]) -> int:
         profiler.runcall(module.run)
     finally:  # an interrupted run shows what it has
         if args.save:
-            profiler.dump_stats(args.save)
+            profiler.create_stats()
+            write_whole(Path(args.save), marshal.dumps(profiler.stats))
         pstats.Stats(profiler).strip_dirs().sort_stats("tottime").print_stats(args.lines)
     return 0
 
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        found = json.loads(Path(path).read_text())
+        with open_file(Path(path)) as file:
+            text = file.read(MOST_BYTES)
+        found = json.loads(text)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no file of `./dyn bench --save` ({error})") from error
-    if not isinstance(found, dict):
+    rows = list(with_goals(found)) if isinstance(found, dict) else []
+    if not rows or not all(isinstance(row["ratio"], float | int) and row["ratio"] > 0.0 for row in rows):
         raise InputError(f"{path} is no file of `./dyn bench --save`")
     return found
 

@@ -16,6 +16,7 @@ from .description.urdf import beyond_urdf
 from .description.urdf_extension import extended_urdf
 from .description.writer import WRITERS, is_base_frame, write_yaml
 from .errors import DescriptionError, InputError, UnknownRobotError
+from .files import open_file
 from .mechanism import BASE, Compliance, Floats, Frame, Mechanism
 from .robot import URDF_SUFFIXES, Robot, robot_of
 
@@ -212,7 +213,7 @@ def _is_urdf(path: Path) -> bool:
     if path.suffix in URDF_SUFFIXES:
         return True
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(200).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
     except OSError as error:
         raise DescriptionError(f"{path}: cannot be read ({error.strerror or error})") from error

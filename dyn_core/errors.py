@@ -2,7 +2,17 @@
 
 
 class DynError(Exception):
-    """Base of all errors of dyn_robot; its text is one sentence fit for a user."""
+    """Base of all errors of dyn_robot; its text is one sentence fit for a user, on one line and printable."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+def printable(text: str) -> str:
+    """A text on one line, without the characters that a terminal would obey or could not show."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
 
 
 class DescriptionError(DynError):

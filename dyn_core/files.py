@@ -1,21 +1,36 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and files of others that are opened with care."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from .errors import InputError
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read its bytes; OSError for what is none, such as a pipe, on which one could wait for ever."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "no file can have this name") from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is not a file")
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all."""
     with whole_file(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        file.write(content.encode(errors="replace") if isinstance(content, str) else content)
 
 
 @contextlib.contextmanager

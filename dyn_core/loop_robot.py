@@ -176,7 +176,7 @@ class LoopRobot(Robot):
         if status == SINGULAR:
             self._singular(q)
         if status == NOT_FINITE:
-            raise InputError(f"{self.name}: the active positions are not finite")
+            raise InputError(f"{self.name}: the active positions are not finite, or too far away")
         name, by = self._worst(q)
         raise ClosureError(f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {_text(q)}")
 

@@ -6,6 +6,7 @@ The first line names the columns. Empty lines and lines that begin with # are sk
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from .errors import InputError
+from .files import open_file
 from .mechanism import Floats
 
 MAX_VALUES = 50_000_000
+MAX_LINE = 1_000_000
+LARGEST = 1e50  # so that products of a few figures stay finite
 TIME = ("t", -1)
 
 Key = tuple[str, int]
@@ -55,8 +59,8 @@ class TimeTable:
 def read_time_table(path: Path, places_of: Callable[[str, list[str]], dict[Key, int]]) -> TimeTable:
     """Read a CSV file; places_of(place, header) says which column is what, and raises InputError for a bad header."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return _read(path, _rows(path, csv.reader(file)), places_of)
+        with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
+            return _read(path, _rows(path, csv.reader(_lines(path, file))), places_of)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
@@ -81,6 +85,16 @@ def joint_columns(
                 raise InputError(f"{place}: column {name}: given twice ({header[places[meaning[name]]]}, {name})")
             places[meaning[name]] = c
     return places
+
+
+def _lines(path: Path, file: io.TextIOWrapper) -> Iterator[str]:
+    """The lines, none of them without end."""
+    number = 0
+    while line := file.readline(MAX_LINE):
+        number += 1
+        if len(line) == MAX_LINE:
+            raise InputError(f"{path}:{number}: the line has {MAX_LINE} characters or more, which is too many")
+        yield line
 
 
 def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
@@ -114,9 +128,9 @@ def _read(
                 value = float(cells[c])
             except ValueError:
                 value = math.nan
-            if not math.isfinite(value):
-                found = cells[c][:40]
-                raise InputError(f"{path}:{line}: column {header[c]}: found {found!r}, expected a finite number")
+            if not abs(value) <= LARGEST:  # nor not a number
+                found, expected = cells[c][:40], f"a finite number of at most {LARGEST:g} in size"
+                raise InputError(f"{path}:{line}: column {header[c]}: found {found!r}, expected {expected}")
             values.append(value)
         table.append(values)
         time = values[known.index(places[TIME])]

@@ -60,7 +60,13 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, with exit status 2."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")
+        self.exit(2, f"{self.prog}: {_one_line(message)} ({self.prog} --help tells more)\n")
+
+
+def _one_line(text: str) -> str:
+    """Without the characters that a terminal would obey or could not show, and not without end."""
+    shown = text if len(text) <= 500 else f"{text[:497]}..."
+    return "".join(c if c.isprintable() else "?" for c in shown)
 
 
 def _finite(text: str) -> float:
@@ -726,7 +732,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         raise SystemExit(0 if argv else 2)
     name, *rest = argv
     if name not in COMMANDS:
-        sys.stderr.write(f"dyn: there is no command '{name}' (there are {', '.join(COMMANDS)})\n")
+        sys.stderr.write(f"dyn: there is no command '{_one_line(name)}' (there are {', '.join(COMMANDS)})\n")
         raise SystemExit(2)
     parser = build_parser(name)
     if name in HANDED_ON and not {"-h", "--help"} & set(rest):

@@ -53,7 +53,7 @@ class JointOrder:
         self.names = list(names)
         self._index = {name: i for i, name in enumerate(self.names)}
         self._passive = frozenset(passive)
-        self._seen: list[str] = []
+        self._seen: list[str] | None = None
         self._picked: np.ndarray | None = None
 
     def permutation(self, names: Sequence[str]) -> np.ndarray | None:
@@ -62,7 +62,7 @@ class JointOrder:
             return None
         unknown = [name for name in names if name not in self._index]
         if unknown:
-            raise Dropped("unknown joints", f"{unknown[0]!r} is none of {', '.join(self.names)}")
+            raise Dropped("unknown joints", f"{unknown[0][:60]!r} is none of {', '.join(self.names)}")
         if len(set(names)) != len(names):
             raise Dropped("repeated joints")
         if len(names) != len(self.names):

@@ -13,7 +13,7 @@ from dyn_core.description.library import PARTS
 from dyn_core.description.parts import MADE_BY, Built, without_rounding
 from dyn_core.description.robot_file import Inertial
 from dyn_core.errors import DescriptionError, InputError
-from dyn_core.files import write_whole
+from dyn_core.files import open_file, write_whole
 
 COLUMNS = ("mass", "x", "y", "z", "xx", "yy", "zz", "xy", "xz", "yz")
 
@@ -50,8 +50,8 @@ def _output(path: Path, wanted: str | None, force: bool) -> Path:
         raise InputError(f"{output} is the parts database itself: say with --output where the robot goes")
     if not force:
         try:
-            with output.open(encoding="utf-8", errors="replace") as file:
-                mine = file.readline().startswith(MADE_BY)
+            with open_file(output) as file:
+                mine = file.read(len(MADE_BY)) == MADE_BY.encode()
         except OSError as error:
             raise InputError(f"{output}: cannot be read ({error.strerror or error})") from error
         if not mine:

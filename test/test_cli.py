@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dyn_core.errors import DynError
 from nodes import cli, environment
@@ -263,3 +265,37 @@ def test_the_nodes_refuse_a_floating_base(command: list[str], capsys: pytest.Cap
     err = capsys.readouterr().err
     assert "has a floating base, but the nodes run robots with a fixed one; simulate it in Python" in err
     assert err.count("\n") == 1
+
+
+OPTIONS = sorted({word for name in cli.COMMANDS for a in cli.build_parser(name)._actions for word in a.option_strings})
+JUNK = [
+    "0", "1", "-1", "1e308", "-1e400", "nan", "inf", "1_0", "9" * 400, "1e-320", "", " ", "--", "-", "---", "=", "@x",
+    "--=x", "\n", "\x1b[2J", "\udcff", "é", "nowhere.yaml", "x" * 3000, "%s", "{0}", "../..", "/dev/null", "puma560",
+    *OPTIONS,
+    *(f"{option}{value}" for option in OPTIONS for value in ("=", "=x", "=-1")),
+]  # fmt: skip
+WORDS = st.sampled_from(JUNK) | st.text(max_size=20)
+
+
+@settings(
+    max_examples=500,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(command=st.sampled_from(list(cli.COMMANDS)) | WORDS, words=st.lists(WORDS, max_size=6))
+def test_any_words_are_understood_or_refused_in_one_line(
+    command: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status: object = None
+    try:
+        assert cli.parse([command, *words]).command == command
+    except SystemExit as ended:
+        status = ended.code
+    out, err = capsys.readouterr()
+    assert status in (None, 0, 2)
+    if status == 2:
+        assert out == ""
+        assert err.endswith("\n")
+        assert err[:-1].isprintable()

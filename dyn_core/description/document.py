@@ -15,26 +15,33 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ..errors import DescriptionError
+from ..errors import DescriptionError, printable
+from ..files import open_file
 from ..mechanism import Floats
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
 MAX_VALUES = 100_000
+MAX_PROBLEMS = 100
 LARGEST = 1e50  # so that products of a few figures stay finite
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 NOT_FINITE = re.compile(r"[-+]?\.?(nan|inf(inity)?)", re.IGNORECASE)
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 ANGLE = re.compile(rf"({NUMBER.pattern})\s*(deg|rad)")
 
 
 class _Loader(yaml.SafeLoader):
     """Composes nodes only (no Python objects are built), refusing deep nesting and exploding aliases."""
 
-    depth = 0
+    depth = values = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         self.depth += 1
+        self.values += 1
+        if self.values > MAX_VALUES:
+            mark = self.peek_event().start_mark
+            raise yaml.MarkedYAMLError(problem=f"has more than {MAX_VALUES} values", problem_mark=mark)
         if self.depth > MAX_DEPTH:
             mark = self.peek_event().start_mark
             raise yaml.MarkedYAMLError(problem=f"nested deeper than {MAX_DEPTH}", problem_mark=mark)
@@ -54,7 +61,7 @@ class Document:
         if len(raw) > MAX_BYTES:
             raise DescriptionError(f"{path}: is larger than {MAX_BYTES} bytes, which is allowed at most")
         try:
-            text = raw.decode("utf-8-sig")
+            self.text = text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             found = f"{path}:{line}: found a byte that is not UTF-8"
@@ -71,6 +78,9 @@ class Document:
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1
             raise DescriptionError(f"{path}:{line}: is not valid YAML: {error.reason}") from error
+        except (ValueError, OverflowError) as error:  # PyYAML's own, of escapes and versions beyond all bounds
+            line = loader.line + 1 if loader is not None else 1
+            raise DescriptionError(f"{path}:{line}: is not valid YAML: no such character or version") from error
         finally:
             if loader is not None:
                 loader.dispose()
@@ -78,13 +88,13 @@ class Document:
 
     def _read(self) -> bytes:
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 return file.read(MAX_BYTES + 1)
         except OSError as error:
             raise DescriptionError(f"{self.path}: cannot be read ({error.strerror or error})") from error
 
     def _bound(self) -> None:
-        """Refuse documents that unfold without end through their aliases."""
+        """Refuse documents that unfold without end through their aliases, and characters that no text has."""
         values, stack = 0, [(self.node, 0)]
         while stack:
             node, depth = stack.pop()
@@ -98,12 +108,16 @@ class Document:
                 stack += [(child, depth + 1) for child in node.value]
             elif isinstance(node, yaml.MappingNode):
                 stack += [(child, depth + 1) for pair in node.value for child in pair]
+            elif node is not None and CONTROL.search(node.value):
+                raise DescriptionError(f"{self.path}:{line}: found {describe(node)}; allowed: no control characters")
 
     def problem(self, node: yaml.Node | None, field: str, found: str, allowed: str) -> None:
         """Note a problem at a node: what was found in which field, and what is allowed."""
         line = 1 if node is None else node.start_mark.line + 1
         where = f"{field}: " if field else ""
-        self.problems.append((line, f"{self.path}:{line}: {where}{found}; allowed: {allowed}"))
+        self.problems.append((line, printable(f"{self.path}:{line}: {where}{found}; allowed: {allowed}")))
+        if len(self.problems) == MAX_PROBLEMS:
+            self.finish()
 
     def finish(self) -> None:
         """Raise the problems, if any: the file's first is the message, the others are the error's notes."""
@@ -143,6 +157,7 @@ class Section:
         for key_node, value in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else describe(key_node)
             if key not in keys:
+                key = key if len(key) <= 60 else f"{key[:57]}..."
                 near = difflib.get_close_matches(key, keys, 1)
                 hint = f"did you mean '{near[0]}'? " if near else ""
                 document.problem(key_node, self.path(key), "unknown key", f"{hint}{', '.join(keys)}")

@@ -6,6 +6,7 @@ trimesh needs numpy only, reads both kinds of STL and merges their corners, whic
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MissingLibraryError
+from ..files import open_file
 from ..mechanism import Floats
 from .document import Section
 from .robot_file import Inertial
@@ -98,9 +100,9 @@ def _loaded(path: Path) -> Floats:
         raise MissingLibraryError("a mesh needs trimesh: pip install trimesh") from error
     allowed = "an STL file, its name relative to this file's folder"
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise _MeshError(f"is larger than {MAX_BYTES} bytes", allowed)
-        with path.open("rb") as file, warnings.catch_warnings():
+        with open_file(path) as file, warnings.catch_warnings():
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise _MeshError(f"is larger than {MAX_BYTES} bytes", allowed)
             warnings.simplefilter("ignore")
             mesh = trimesh.load_mesh(file, file_type="stl")
             mesh.merge_vertices(merge_tex=True, merge_norm=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from ..errors import printable
 from ..mechanism import Floats, Mechanism
 from .document import NAME, Document, Section, describe
 from .materials import MATERIALS
@@ -127,17 +128,17 @@ def build_parts(path: Path) -> Built:
     if not builder.has_parts and not document.problems and root.is_list("joints"):
         root.problem("joints", "no link has parts", "parts in at least one link")
     read_mechanism(document)
-    text = _heading(document.path) + str(
+    text = _heading(document) + str(
         yaml.serialize(copied(document.node), Dumper=yaml.SafeDumper, allow_unicode=True, width=110)
     )
     mechanism = read_mechanism(Document(document.path, text))
     return Built(text, mechanism, tuple(builder.links), tuple(builder.warnings))
 
 
-def _heading(path: Path) -> str:
+def _heading(document: Document) -> str:
     """Who made the text, and the comment at the top of the database."""
-    lines = [f"{MADE_BY} from {path.name}: change that file and build again."]
-    for line in path.read_text(encoding="utf-8-sig").splitlines():
+    lines = [f"{MADE_BY} from {printable(document.path.name)}: change that file and build again."]
+    for line in document.text.splitlines():
         if not line.startswith("#"):
             break
         lines.append(line)

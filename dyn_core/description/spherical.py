@@ -96,7 +96,7 @@ def _read_geometry(root: Section) -> Spherical:
     modes = root.vector("working_mode", 3, default=(-1.0, -1.0, -1.0))
     if not all(abs(mode) == 1.0 for mode in modes):
         root.problem("working_mode", f"found {modes.tolist()}", "1 or -1 for each leg: the sign of (u x v) . w")
-    return Spherical(**found, R=R, modes=tuple(int(np.sign(mode)) for mode in modes))  # type: ignore[arg-type]
+    return Spherical(**found, R=R, modes=tuple(1 if mode > 0.0 else -1 for mode in modes))  # type: ignore[arg-type]
 
 
 def _read_home(root: Section) -> Floats:

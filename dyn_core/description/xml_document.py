@@ -14,6 +14,7 @@ from xml.parsers import expat
 import numpy as np
 
 from ..errors import DescriptionError
+from ..files import open_file
 from ..mechanism import Floats
 
 MAX_BYTES = 10_000_000
@@ -35,7 +36,7 @@ class Element:
     def error(self, sentence: str) -> DescriptionError:
         """A DescriptionError about this element."""
         name = self.attributes.get("name")
-        label = f"<{self.tag}>" if name is None else f'<{self.tag} name="{name}">'
+        label = f"<{self.tag}>" if name is None else f'<{self.tag} name="{name:.60}">'
         return DescriptionError(f"{self.path}:{self.line}: {label}: {sentence}")
 
     def all(self, tag: str) -> list[Element]:
@@ -96,7 +97,7 @@ class Element:
 def read_xml(path: Path) -> Element:
     """The root element; a DescriptionError where the file cannot be read, is no XML, or is beyond the bounds."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise DescriptionError(f"{path}: cannot be read ({error.strerror or error})") from error

@@ -18,6 +18,7 @@ OPEN = 4  # status: the Newton iteration did not close the loops
 ITERATIONS = 40
 TOLERANCE = 1e-13  # of a constraint, in m or rad, at which the iteration ends
 CLOSED = 1e-9  # at which loops count as closed
+FARTHEST = 1e3  # rad or m: strides to an active position beyond that would take without end
 STRIDE = 0.1  # largest step of an active joint (rad or m) that is closed in one go
 SMALLEST_PIVOT = 1e-9  # of J_p, relative to its largest entry: below it the configuration is singular
 
@@ -144,7 +145,7 @@ def follow(record, rows, active, passive, target, q, work):
     far = 0.0
     for k in range(active.shape[0]):
         far = max(far, abs(target[k] - q[int(active[k])]))
-    if far != far:
+    if not far < FARTHEST:
         return NOT_FINITE
     strides = max(1, int(far / STRIDE) + 1)
     status = OK

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Duration
 from dyn_robot.msg import MotorCommand
 from geometry_msgs.msg import WrenchStamped
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -137,3 +142,89 @@ def test_drops_are_counted_by_topic_and_reason() -> None:
     assert drops.counts == {"here: wrong size": 2, "there: not finite": 1}
     assert drops.total == 3
     assert drops.last == "there: not finite"
+
+
+NAMES = st.lists(st.sampled_from(("a", "b", "p", "", "a ", "x" * 1000, "\n")) | st.text("abc", max_size=2), max_size=4)
+LISTS = st.lists(st.floats(), max_size=4) | st.just([0.0, 0.0])
+randomly = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+
+
+def accepted(check: Callable[[], object]) -> bool:
+    """Whether a check lets a message pass; if not, it says why in a few words."""
+    said = ""
+    try:
+        check()
+    except Dropped as dropped:
+        said = str(dropped)
+    assert said.isprintable()
+    assert len(said) < 300
+    return not said
+
+
+@randomly
+@given(names=NAMES | st.just(["b", "a"]), position=LISTS, velocity=LISTS, passive=st.booleans())
+def test_any_joint_state_is_finite_or_dropped(
+    names: list[str], position: list[float], velocity: list[float], passive: bool
+) -> None:
+    joints = JointOrder(("a", "b"), ("p",)) if passive else JointOrder(("a", "b"))
+    message = JointState(name=names, position=position, velocity=velocity)
+    if accepted(lambda: joint_state(message, joints)):
+        assert {"a", "b"} <= set(names)
+        for array in joint_state(message, joints):
+            assert array.shape == (2,)
+            assert np.isfinite(array).all()
+
+
+@randomly
+@given(
+    names=NAMES | st.just(["b", "a"]),
+    torque=LISTS,
+    voltage=LISTS,
+    codes=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 4095), max_size=3),
+)
+def test_any_motor_command_is_within_limits_or_dropped(
+    names: list[str], torque: list[float], voltage: list[float], codes: list[int]
+) -> None:
+    low, high = np.zeros(2), np.full(2, 4095.0)
+    message = MotorCommand(name=names, torque=torque, voltage=voltage, dac_code=codes)
+    if accepted(lambda: motor_codes(message, JOINTS, low, high)):
+        found = motor_codes(message, JOINTS, low, high)
+        assert sorted(found) == sorted(codes)
+        assert ((low <= found) & (found <= high)).all()
+
+
+@randomly
+@given(values=st.lists(st.floats(), min_size=6, max_size=6))
+def test_any_wrench_is_finite_or_dropped(values: list[float]) -> None:
+    message = WrenchStamped()
+    force, torque = message.wrench.force, message.wrench.torque
+    force.x, force.y, force.z, torque.x, torque.y, torque.z = values
+    assert accepted(lambda: wrench(message)) == bool(np.isfinite(values).all())
+
+
+POINT = st.builds(
+    lambda sec, nanosec, positions, velocities, accelerations: JointTrajectoryPoint(
+        positions=positions,
+        velocities=velocities,
+        accelerations=accelerations,
+        time_from_start=Duration(sec=sec, nanosec=nanosec),
+    ),
+    st.integers(-(2**31), 2**31 - 1) | st.integers(0, 5),
+    st.integers(0, 2**32 - 1),
+    st.lists(st.floats(), max_size=3) | st.lists(st.floats(-1.0, 1.0), min_size=2, max_size=2),
+    LISTS | st.just([]),
+    LISTS | st.just([]),
+)
+
+
+@randomly
+@given(names=NAMES | st.just(["a", "b"]), points=st.lists(POINT, max_size=4))
+def test_any_trajectory_is_sound_or_dropped(names: list[str], points: list[JointTrajectoryPoint]) -> None:
+    limits = np.array([[-1.0, 1.0]] * 2)
+    message = JointTrajectory(joint_names=names, points=points)
+    if accepted(lambda: TrajectoryPoints(message, JOINTS, limits)):
+        found = TrajectoryPoints(message, JOINTS, limits)
+        assert (np.diff([0.0, *found.times]) >= 0.0).all()
+        assert (np.abs(found.positions) <= 1.0 + 1e-9).all()
+        for table in (found.velocities, found.accelerations):
+            assert table is None or np.isfinite(table).all()
