@@ -5,6 +5,7 @@ trimesh needs numpy only, reads both kinds of STL and merges their corners, whic
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import warnings
@@ -104,7 +105,7 @@ def _loaded(path: Path) -> Floats:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 raise _MeshError(f"is larger than {MAX_BYTES} bytes", allowed)
             warnings.simplefilter("ignore")
-            mesh = trimesh.load_mesh(file, file_type="stl")
+            mesh = trimesh.load_mesh(io.BytesIO(file.read(MAX_BYTES)), file_type="stl")
             mesh.merge_vertices(merge_tex=True, merge_norm=True)
     except OSError as error:
         raise _MeshError(f"cannot be read ({error.strerror or error})", allowed) from error
