@@ -770,10 +770,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return 141
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        _drop_output()
-        print("dyn: the disk is full: make room and run the command again.", file=sys.stderr)
+        if error.errno == errno.ENOSPC:
+            _drop_output()
+            print("dyn: the disk is full: make room and run the command again.", file=sys.stderr)
+        else:
+            where = f"{error.filename}: " if error.filename else ""
+            print(f"dyn: {where}{error.strerror or error}", file=sys.stderr)
         return 2
 
 

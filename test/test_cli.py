@@ -135,6 +135,7 @@ def _raising(error: BaseException) -> cli.Command:
     [
         (DynError("the arm is asleep"), 2, "dyn: the arm is asleep\n"),
         (environment.SetupError("no compiler."), 2, "dyn: no compiler.\n"),
+        (PermissionError(13, "Permission denied", "log.csv"), 2, "dyn: log.csv: Permission denied\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
