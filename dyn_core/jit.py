@@ -13,6 +13,7 @@ from typing import Any
 
 try:
     import numba
+    import scipy.linalg  # noqa: F401 - numba imports it at its first use: better now than in a first call
 except ImportError:  # the kernels are plain Python and run without it, slowly
     numba = None
 

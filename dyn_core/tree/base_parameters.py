@@ -30,6 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg import qr
 
 from ..errors import InputError
 from ..jit import compiled_call
@@ -269,8 +270,6 @@ def base_parameters_by_rank(
 
     W P = Q R with R = [R1 R2; 0 0]: the first b pivots are independent columns, and K = R1^-1 R2 groups the others.
     """
-    from scipy.linalg import qr  # here, because importing scipy takes as long as importing all else
-
     n = mechanism.n
     selected = selected_parameters(n, rotor, friction)
     rng = np.random.default_rng(seed)
