@@ -456,6 +456,8 @@ def _generate(args: argparse.Namespace) -> int:
 
 RUNNING = ("test/nodes", "test/test_readme.py")
 """Tests that run nodes, whose timing other work would disturb."""
+TESTS_FAILED = 1
+"""pytest's exit status."""
 
 
 def _test(args: argparse.Namespace) -> int:
@@ -477,7 +479,11 @@ def _test(args: argparse.Namespace) -> int:
         **runs,
     }.items():
         print(f"dyn: {name}: {' '.join(command[2:])}", flush=True)
-        if subprocess.run(command, cwd=environment.ROOT, check=False).returncode != 0:
+        status = subprocess.run(command, cwd=environment.ROOT, check=False).returncode
+        if status == TESTS_FAILED and command[-len(RUNNING) :] == list(RUNNING):
+            print("dyn: what failed is tried once more: timing on a busy machine is no proof", flush=True)
+            status = subprocess.run([*command, "--last-failed"], cwd=environment.ROOT, check=False).returncode
+        if status != 0:
             failed.append(name)
     print(f"dyn: failed: {', '.join(failed)}" if failed else "dyn: ruff, mypy and pytest passed", flush=True)
     return 1 if failed else 0

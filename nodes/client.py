@@ -30,6 +30,8 @@ CONTROLLER = "computed_torque_controller"
 SIMULATION = "simulated_robot"
 NOT_RUNNING = "no robot is running here; start one with ./dyn up"
 
+LISTEN = 2.5
+"""Seconds after which a listener that has heard nothing is made anew."""
 DEPTH = 8000
 """Messages that a recorder's queue holds: 8 s of a loop at 1 kHz."""
 
@@ -266,16 +268,21 @@ class RobotClient:
         self._trajectories.publish(message)
 
     def _next(self, message_type: type, topic: str, what: str, timeout: float) -> Any:
-        """The next message of a topic; it is listened to no longer than that, as every listener costs the loop time."""
-        with Recorder(self.node, message_type, topic, depth=1) as recorder:
+        """The next message of a topic; it is listened to no longer than that, as every listener costs the loop time.
 
-            def arrived() -> bool:
-                recorder.drain()
-                return bool(recorder.messages)
+        A listener that hears nothing for a while is made anew: DDS does not always introduce it to the publisher.
+        """
+        end = time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0.0:
+            with Recorder(self.node, message_type, topic, depth=1) as recorder:
 
-            if not self.wait(arrived, timeout, 0.005):
-                raise ClientError(f"no {what} heard within {timeout:g} s")
-            return recorder.messages[-1]
+                def arrived(recorder: Recorder = recorder) -> bool:
+                    recorder.drain()
+                    return bool(recorder.messages)
+
+                if self.wait(arrived, min(left, LISTEN), 0.005):
+                    return recorder.messages[-1]
+        raise ClientError(f"no {what} heard within {timeout:g} s")
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

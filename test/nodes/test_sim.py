@@ -28,6 +28,13 @@ def variables(folder: Path) -> dict[str, str]:
     return env | {"PYTHONUNBUFFERED": "1", "WAYLAND_DISPLAY": ""}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the shell needs is there before it is asked what it prints."""
+    command, env = [sys.executable, "-m", "nodes.cli", "setup", "sim"], variables(tmp_path_factory.mktemp("setup"))
+    subprocess.run(command, env=env, capture_output=True, timeout=LIMIT, check=True)
+
+
 def script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         COMMAND,
