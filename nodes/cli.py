@@ -22,6 +22,7 @@ Robot arms under computed torque over ROS 2; set up here by the first command.
   up          the same system, running until Ctrl-C; then, in another terminal:
     move        move the arm smoothly to joint positions, a platform to a pose
     state       show where the joints are
+    stop, clear brake and hold, or stop with 0 V; leave a stop or a fault
     stiffness   the tool's Cartesian stiffness, or its deflection under a load
     map         the largest deflections over many poses, as CSV and picture
   sim         the arm shell: variables, models, simulations, plots; or a script
@@ -33,8 +34,7 @@ Robot arms under computed torque over ROS 2; set up here by the first command.
   generate    write fast straight-line code of a robot's dynamics
   faults      break a running system in many ways, and check that it stays safe
   test        run the linter, the type checker and all tests
-  bench       measure speed, side by side with other libraries
-  profile     show where the time of a benchmark goes
+  bench, profile  measure speed beside other libraries; see where time goes
   reproduce   compute what a paper prints and plots, and compare
   soak        demo motions for a long time: does memory, rate or error drift?
   dac         look at a real arm's converters, calibrate them, run their bridge
@@ -161,6 +161,11 @@ def _move_options(parser: argparse.ArgumentParser) -> None:
 def _state_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--watch", action="store_true", help="go on until Ctrl-C")
     _json_option(parser)
+    _namespace_option(parser)
+
+
+def _stop_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--emergency", action="store_true", help="press the emergency stop: brake, then 0 V")
     _namespace_option(parser)
 
 
@@ -377,6 +382,18 @@ def _state(args: argparse.Namespace) -> int:
     return clients.state(args)
 
 
+def _stop(args: argparse.Namespace) -> int:
+    from nodes import clients
+
+    return clients.stop(args)
+
+
+def _clear(args: argparse.Namespace) -> int:
+    from nodes import clients
+
+    return clients.clear(args)
+
+
 def _stiffness(args: argparse.Namespace) -> int:
     from nodes import stiffness
 
@@ -571,6 +588,20 @@ COMMANDS = {
         _state_options,
         _state,
         ("./dyn state", "./dyn state --watch", "./dyn state --json"),
+    ),
+    "stop": Command(
+        "Brake the running arm along its path and hold it; or press its emergency stop.",
+        "ros",
+        _stop_options,
+        _stop,
+        ("./dyn stop", "./dyn stop --emergency"),
+    ),
+    "clear": Command(
+        "Release the emergency stop that `dyn stop` pressed, and leave a stop whose cause is gone.",
+        "ros",
+        _namespace_option,
+        _clear,
+        ("./dyn clear", "./dyn clear --namespace left"),
     ),
     "stiffness": Command(
         "The stiffness of a running robot's tool, or its deflection under a wrench.",

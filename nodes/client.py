@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from dyn_robot.msg import ControllerStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -23,17 +24,16 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dyn_core.errors import DynError
 from nodes.bringup import absolute
-from nodes.loop import NANOSECONDS, WithheldGroup
+from nodes.loop import FRESH, LATCHED, NANOSECONDS, WithheldGroup, nanoseconds
 from nodes.platform_publisher import POSE, TWIST
 
 CONTROLLER = "computed_torque_controller"
 SIMULATION = "simulated_robot"
 NOT_RUNNING = "no robot is running here; start one with ./dyn up"
+FAULT = "the controller has a fault: {}; once its cause is gone, ./dyn clear"
 
-LISTEN = 2.5
-"""Seconds after which a listener that has heard nothing is made anew."""
-DEPTH = 8000
-"""Messages that a recorder's queue holds: 8 s of a loop at 1 kHz."""
+EVERYTHING = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=8000, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""A recorder's queue: 8 s of a loop at 1 kHz."""
 
 
 class ClientError(DynError):
@@ -46,12 +46,9 @@ class Recorder:
     Use it as a context manager, or call ``close``: while it is open every message is delivered to it.
     """
 
-    def __init__(self, node: Any, message_type: type, topic: str, depth: int = DEPTH) -> None:
+    def __init__(self, node: Any, message_type: type, topic: str, quality: QoSProfile = EVERYTHING) -> None:
         self.messages: list[Any] = []
         self._node = node
-        quality = QoSProfile(
-            history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT
-        )
         self._subscription = node.create_subscription(
             message_type, topic, lambda _: None, quality, callback_group=WithheldGroup()
         )
@@ -208,8 +205,18 @@ class RobotClient:
         return self._next(JointState, "joint_states", "joint state", timeout)
 
     def controller_state(self, timeout: float = 10.0) -> JointTrajectory:
-        """The next ~/state of the controller: point 0 desired, point 1 measured, at the same instant."""
-        return self._next(JointTrajectory, f"{CONTROLLER}/state", "state of the controller", timeout)
+        """The next ~/state of the controller: point 0 desired, point 1 measured, at the same instant.
+
+        A controller that has stopped without power gives none: ClientError with its cause.
+        """
+        with Recorder(self.node, ControllerStatus, f"{CONTROLLER}/status", LATCHED) as statuses:
+
+            def stopped() -> str:
+                statuses.drain()
+                last = statuses.messages[-1] if statuses.messages else None
+                return last.cause if last is not None and last.state == "stopped" and not last.powered else ""
+
+            return self._next(JointTrajectory, f"{CONTROLLER}/state", "state of the controller", timeout, stopped)
 
     def platform(self, timeout: float = 10.0) -> tuple[PoseStamped, TwistStamped]:
         """The next pose and twist of the platform, of the same instant."""
@@ -267,21 +274,24 @@ class RobotClient:
             message.points.append(point)
         self._trajectories.publish(message)
 
-    def _next(self, message_type: type, topic: str, what: str, timeout: float) -> Any:
+    def _next(
+        self, message_type: type, topic: str, what: str, timeout: float, fault: Callable[[], str] = lambda: ""
+    ) -> Any:
         """The next message of a topic; it is listened to no longer than that, as every listener costs the loop time.
 
-        A listener that hears nothing for a while is made anew: DDS does not always introduce it to the publisher.
+        fault: says why none will come, once it knows.
         """
-        end = time.monotonic() + timeout
-        while (left := end - time.monotonic()) > 0.0:
-            with Recorder(self.node, message_type, topic, depth=1) as recorder:
+        with Recorder(self.node, message_type, topic, FRESH) as recorder:
 
-                def arrived(recorder: Recorder = recorder) -> bool:
-                    recorder.drain()
-                    return bool(recorder.messages)
+            def arrived() -> bool:
+                recorder.drain()
+                return bool(recorder.messages or fault())
 
-                if self.wait(arrived, min(left, LISTEN), 0.005):
-                    return recorder.messages[-1]
+            self.wait(arrived, timeout, 0.005)
+            if recorder.messages:
+                return recorder.messages[-1]
+        if cause := fault():
+            raise ClientError(FAULT.format(cause))
         raise ClientError(f"no {what} heard within {timeout:g} s")
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
@@ -291,8 +301,3 @@ class RobotClient:
             values["level"] = str(status.level[0])
             self._diagnostics[status.name] = values
             self._diagnostic_count[status.name] = self._diagnostic_count.get(status.name, 0) + 1
-
-
-def nanoseconds(stamp: Any) -> int:
-    """A message's stamp as a whole number of ns."""
-    return stamp.sec * NANOSECONDS + stamp.nanosec

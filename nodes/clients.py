@@ -1,4 +1,4 @@
-"""``dyn move`` and ``dyn state``: small clients of a running system."""
+"""``dyn move``, ``state``, ``stop`` and ``clear``: small clients of a running system."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from std_srvs.srv import SetBool, Trigger
 
 from dyn_core import Robot, load_robot
 from dyn_core.description.pose import pose, rotation_from_rpy, rpy_from_rotation
@@ -17,12 +18,14 @@ from dyn_core.errors import InputError
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.parallel_robot import ParallelRobot
 from dyn_core.pose_trajectory import platform_move, poses_apart
-from nodes.client import CONTROLLER, NOT_RUNNING, ClientError, RobotClient
+from nodes.client import CONTROLLER, FAULT, NOT_RUNNING, ClientError, RobotClient
 from nodes.platform_publisher import POSE, pose_matrix, twist_vector
 from nodes.robots import position_limits
 
 ARRIVED = 0.01
 """Distance from the target at which a motion counts as done (rad or m)."""
+STOPPED = 2.0
+"""Seconds in which a robot that brakes comes to rest."""
 AT_REST = 1e-6
 """Desired speed below which a platform's way can begin (rad/s or m/s)."""
 
@@ -75,7 +78,7 @@ def _send_pose(client: RobotClient, robot: Robot, args: argparse.Namespace) -> t
     desired = client.controller_state().points[0]
     if np.abs(desired.velocities).max() > AT_REST:
         if fault := client.diagnostics(CONTROLLER).get("fault"):
-            raise ClientError(f"the controller has a fault: {fault}")
+            raise ClientError(FAULT.format(fault))
         raise ClientError("the robot is moving: wait until it is at rest, or cancel its motion")
     start = np.array(desired.positions)
     legs = platform_move(robot, start, _pose(args), args.duration)
@@ -129,12 +132,38 @@ def _await_arrival(client: RobotClient, target: np.ndarray) -> float:
 def _why_not(client: RobotClient) -> ClientError:
     found = client.diagnostics(CONTROLLER)
     if found.get("fault"):
-        return ClientError(f"the controller has a fault: {found['fault']}")
+        return ClientError(FAULT.format(found["fault"]))
     if found.get("state") != "active":
         return ClientError(f"the controller is {found.get('state')}")
     if "last dropped" in found:
         return ClientError(f"the controller dropped the trajectory ({found['last dropped']})")
     return ClientError("the arm did not arrive")
+
+
+def stop(args: argparse.Namespace) -> int:
+    """Cancel the motion, or press the emergency stop."""
+    with _connected(args) as client:
+        if args.emergency:
+            said = client.call(SetBool, f"{CONTROLLER}/emergency_stop", SetBool.Request(data=True)).message
+            print(f"emergency stop {said}; ./dyn clear lets the robot go on")
+        else:
+            print(client.call(Trigger, f"{CONTROLLER}/cancel", Trigger.Request()).message)
+        return 0
+
+
+def clear(args: argparse.Namespace) -> int:
+    """Release the emergency stop of ``stop`` and clear a fault; a robot that still brakes is waited for."""
+    with _connected(args) as client:
+        client.call(SetBool, f"{CONTROLLER}/emergency_stop", SetBool.Request(data=False))
+        end = time.monotonic() + STOPPED
+        while True:
+            answer = client.call(Trigger, f"{CONTROLLER}/clear_fault", Trigger.Request())
+            if answer.success:
+                print(answer.message)
+                return 0
+            if time.monotonic() > end:
+                raise ClientError(answer.message)
+            client.spin(0.1)
 
 
 def state(args: argparse.Namespace) -> int:

@@ -32,17 +32,19 @@ from nodes.loop import (
     CycleStatistics,
     LoopThread,
     StateWaiter,
+    nanoseconds,
     quiet_interpreter,
     subscribe,
     take_newest,
     view,
 )
-from nodes.messages import DropCounter, Dropped, JointOrder, TrajectoryPoints, code_limits, joint_state
+from nodes.messages import DropCounter, Dropped, JointOrder, TrajectoryPoints, code_limits
 from nodes.plan import Motion, Plan, check_motion, check_torques, joined
 from nodes.process import run
 from nodes.robots import load_fixed_robot, passive_joints
 from nodes.safety import Safety
 from nodes.watchdogs import DeadlineWatch, LimitWatch, PeerWatch, SilenceWatch
+from nodes.wire import JointStateReader, Outgoing
 
 LEADS = (0.02, 0.2, 1.0)
 """A new trajectory begins this far ahead (s), so that it is ready in time; the next one is tried if it was not."""
@@ -136,6 +138,7 @@ class ComputedTorqueController(LifecycleNode):
         self._emergency_stop.watch(given["emergency_stop_timeout"])
         self._robot_name = self._robot.name
         self._joints = JointOrder(self._robot.joint_names, passive_joints(self._robot))
+        self._states = JointStateReader(self._joints)
         self._deadlines = DeadlineWatch(1.0 / given["rate"], given["max_missed_deadlines"])
         self._make_messages()
         self._command_publisher = self.create_publisher(MotorCommand, "motor_commands", STREAM)
@@ -164,7 +167,7 @@ class ComputedTorqueController(LifecycleNode):
         self._peers = PeerWatch(self._given["peer_timeout"])
         self._next_look = 0.0
         self._forget_states()
-        take_newest(self._state_subscription)
+        take_newest(self._state_subscription, raw=True)
         quiet_interpreter()
         self._statistics.pause()
         self._loop = LoopThread("control", self._cycle, self._given["realtime_priority"])
@@ -205,11 +208,12 @@ class ComputedTorqueController(LifecycleNode):
 
     def _make_messages(self) -> None:
         n, names = self._robot.n, self._joints.names
-        self._command = MotorCommand(name=names, torque=[0.0] * n, voltage=[0.0] * n, dac_code=[0] * n)
-        self._command.saturated = [False] * n
-        self._torque = view(self._command.torque, n)
-        self._voltage = view(self._command.voltage, n)
-        self._code = view(self._command.dac_code, n)
+        zeros = [0.0] * n
+        self._command = Outgoing(
+            MotorCommand(name=names, torque=zeros, voltage=zeros, dac_code=[0] * n, saturated=[False] * n)
+        )
+        self._torque, self._voltage = self._command.view("torque"), self._command.view("voltage")
+        self._code, self._cut = self._command.view("dac_code"), self._command.view("saturated")
         self._zero_code = np.asarray(self._robot.dac_codes(np.zeros(n)))
         points = []
         self._pairs = []
@@ -269,10 +273,10 @@ class ComputedTorqueController(LifecycleNode):
 
     def _cycle(self) -> None:
         self._waiter.wait(self._silence.slice)
-        message, older = take_newest(self._state_subscription)
+        data, older = take_newest(self._state_subscription, raw=True)
         self._passed_over += older
         now = time.monotonic()
-        if message is None or not self._accept_state(message, now):
+        if data is None or not self._accept_state(data, now):
             if cause := self._silence.check(now):
                 self._stop_unknown(cause)
             return
@@ -290,24 +294,21 @@ class ComputedTorqueController(LifecycleNode):
         if self.safety.state != was:
             self._say_stop(was == "active")
         if result is None:
-            self._send_zero(message.header.stamp)
+            self._send_zero(self._stamp)
             return
         desired, command = result
         self._torque[:] = command.torque
         self._voltage[:] = command.voltage
         self._code[:] = command.code
-        saturated = command.saturated.tolist()
-        self._command.saturated = saturated
-        self._command.header.stamp = message.header.stamp
-        self._command_publisher.publish(self._command)
-        self._saturated += any(saturated)
+        self._cut[:] = command.saturated
+        self._command.publish(self._command_publisher, self._stamp)
+        self._saturated += bool(command.saturated.any())
         if self._statistics.count % self._given["state_every"] == 0:
-            self._publish_state(message.header.stamp, desired[:2], (self._q, self._qd))
+            self._publish_state(desired[:2], (self._q, self._qd))
 
-    def _accept_state(self, message: JointState, now: float) -> bool:
-        stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+    def _accept_state(self, data: bytes, now: float) -> bool:
         try:
-            q, qd = joint_state(message, self._joints)
+            stamp, q, qd = self._states.read(data)
             if stamp == 0:
                 stamp = self.get_clock().now().nanoseconds
             if stamp <= self._stamp:
@@ -344,16 +345,14 @@ class ComputedTorqueController(LifecycleNode):
         else:
             self.get_logger().info("emergency stop released")
 
-    def _send_zero(self, stamp: Any = None) -> None:
+    def _send_zero(self, stamp: int | None = None) -> None:
         self._torque[:] = 0.0
         self._voltage[:] = 0.0
         self._code[:] = self._zero_code
-        self._command.saturated = [False] * self._robot.n
-        if stamp is not None:
-            self._command.header.stamp = stamp
-        self._command_publisher.publish(self._command)
+        self._cut[:] = False
+        self._command.publish(self._command_publisher, stamp)
 
-    def _publish_state(self, header_stamp: Any, *pairs: tuple[np.ndarray, np.ndarray]) -> None:
+    def _publish_state(self, *pairs: tuple[np.ndarray, np.ndarray]) -> None:
         for (positions, velocities), (q, qd) in zip(self._pairs, pairs, strict=True):
             positions[:] = q
             velocities[:] = qd
@@ -362,7 +361,8 @@ class ComputedTorqueController(LifecycleNode):
         since = max(0, self._stamp - plan.start) if plan is not None else 0
         for point in self._state.points:
             point.time_from_start.sec, point.time_from_start.nanosec = divmod(since, NANOSECONDS)
-        self._state.header.stamp = header_stamp
+        stamp = self._state.header.stamp
+        stamp.sec, stamp.nanosec = divmod(self._stamp, NANOSECONDS)
         self._state_publisher.publish(self._state)
 
     def _publish_status(self) -> None:
@@ -415,7 +415,7 @@ class ComputedTorqueController(LifecycleNode):
             raise Dropped("no joint state yet")
         if follower.cancelling:
             raise Dropped("braking", "the motion before it was cancelled")
-        asked = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+        asked = nanoseconds(message.header.stamp)
         behind = (self._stamp - asked) * 1e-9 if asked else 0.0
         if behind > PAST:
             raise Dropped("start time in the past", f"{behind:.3g} s")

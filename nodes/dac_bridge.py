@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from dyn_robot.msg import MotorCommand
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.serialization import deserialize_message
 from std_srvs.srv import Trigger
 
 from dyn_core.actuation import GAIN, LOW, OFFSET, STEP
@@ -21,7 +22,7 @@ from nodes import parameters
 from nodes.dac_outputs import Guardian, OutputError, Outputs
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
 from nodes.lifecycle import refuse_impossible_transitions
-from nodes.loop import NANOSECONDS, CycleStatistics, LoopThread, StateWaiter, quiet_interpreter, subscribe
+from nodes.loop import CycleStatistics, LoopThread, StateWaiter, nanoseconds, quiet_interpreter, subscribe
 from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes
 from nodes.process import run
 from nodes.robots import load_fixed_robot
@@ -267,16 +268,16 @@ class DacBridge(LifecycleNode):
         """The newest pending command of the obeyed publisher."""
         newest = None
         while True:
-            try:
-                taken = self._reader.take()
-            except Exception as error:  # what cannot be decoded
-                self._drops.add(TOPIC, Dropped("not readable", str(error)))
-                continue
-            if taken is None:
+            if (taken := self._reader.take()) is None:
                 return newest
-            message, gid = taken
+            data, gid = taken
             if gid != self._sender and not self._adopt(gid):
                 self._foreign += 1
+                continue
+            try:
+                message = deserialize_message(data, MotorCommand)
+            except Exception as error:
+                self._drops.add(TOPIC, Dropped("not readable", str(error)))
                 continue
             self._passed_over += newest is not None
             newest = message
@@ -295,7 +296,7 @@ class DacBridge(LifecycleNode):
         return False
 
     def _drive(self, message: MotorCommand, now: float) -> None:
-        stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+        stamp = nanoseconds(message.header.stamp)
         if stamp < self._stamp:
             self._drops.add(TOPIC, Dropped("older than the last"))
             return

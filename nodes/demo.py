@@ -25,8 +25,9 @@ from dyn_core.parallel_robot import ParallelRobot
 from dyn_core.pose_trajectory import PoseTrajectory, displaced, leg_trajectory, poses_apart, through_poses
 from dyn_core.trajectory import Trajectory, through_points
 from nodes.bringup import system
-from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient, nanoseconds
+from nodes.client import CONTROLLER, SIMULATION, ClientError, Recorder, RobotClient
 from nodes.domain import claim_domain
+from nodes.loop import nanoseconds
 from nodes.platform_publisher import POSE, pose_matrix
 from nodes.robots import load_fixed_robot, position_limits
 from nodes.stiffness_answers import as_json

@@ -57,6 +57,11 @@ LATCHED = QoSProfile(
 )
 
 
+def nanoseconds(time: Any) -> int:
+    """A builtin_interfaces/Time or Duration as a whole number of ns."""
+    return int(time.sec * NANOSECONDS + time.nanosec)
+
+
 class WithheldGroup(CallbackGroup):
     """A callback group that the executor never serves."""
 
@@ -77,19 +82,19 @@ def subscribe(node: Node, message_type: type, topic: str) -> Subscription:
     )
 
 
-def take_all(subscription: Subscription) -> list[Any]:
-    """All pending messages, the oldest first; never blocks."""
+def take_all(subscription: Subscription, raw: bool = False) -> list[Any]:
+    """All pending messages, the oldest first, or their bytes if ``raw``; never blocks."""
     taken = []
     handle = subscription.handle
     with handle:
-        while (message := handle.take_message(subscription.msg_type, False)) is not None:
+        while (message := handle.take_message(subscription.msg_type, raw)) is not None:
             taken.append(message[0])
     return taken
 
 
-def take_newest(subscription: Subscription) -> tuple[Any | None, int]:
+def take_newest(subscription: Subscription, raw: bool = False) -> tuple[Any | None, int]:
     """The newest pending message (None if there is none), and how many older ones were passed over; never blocks."""
-    taken = take_all(subscription)
+    taken = take_all(subscription, raw)
     return (taken[-1], len(taken) - 1) if taken else (None, 0)
 
 

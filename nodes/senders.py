@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any
 
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
 GID = 16
@@ -54,7 +52,6 @@ class SenderReader:
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
-        self._type = subscription.msg_type
         utilities, self._rcl = ctypes.CDLL("librcutils.so"), ctypes.CDLL("librcl.so")
         self._utilities = utilities
         utilities.rcutils_get_default_allocator.restype = _Allocator
@@ -66,8 +63,8 @@ class SenderReader:
         if utilities.rcutils_uint8_array_init(ctypes.byref(self._bytes), 4096, ctypes.byref(allocator)) != 0:
             raise MemoryError("no memory for a message")
 
-    def take(self) -> tuple[Any, bytes] | None:
-        """The oldest pending message and its publisher's identity; None if there is none."""
+    def take(self) -> tuple[bytes, bytes] | None:
+        """The bytes of the oldest pending message and its publisher's identity; None if there is none."""
         handle = self._subscription.handle
         with handle:
             status = self._rcl.rcl_take_serialized_message(
@@ -78,8 +75,7 @@ class SenderReader:
         if status != 0:
             self._utilities.rcutils_reset_error()
             return None
-        text = ctypes.string_at(self._bytes.buffer, self._bytes.length)
-        return deserialize_message(text, self._type), bytes(self._info.publisher_gid)
+        return ctypes.string_at(self._bytes.buffer, self._bytes.length), bytes(self._info.publisher_gid)
 
     def close(self) -> None:
         """Give the memory back."""

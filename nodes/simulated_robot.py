@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from dyn_robot.msg import MotorCommand
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
@@ -32,13 +33,13 @@ from nodes.loop import (
     quiet_interpreter,
     subscribe,
     take_newest,
-    view,
 )
-from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes, wrench
+from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, wrench
 from nodes.platform_publisher import PlatformPublisher
 from nodes.process import run
 from nodes.robots import all_joints, has_platform, load_fixed_robot, position_limits
 from nodes.senders import SenderReader
+from nodes.wire import MotorCommandReader, Outgoing
 
 CLOCK_RATE = 100.0
 """Messages per second on /clock."""
@@ -64,7 +65,6 @@ class SimulatedRobot(Node):
         self._robot = load_fixed_robot(given["robot"])
         self._joints = JointOrder(self._robot.joint_names)
         self._initial = self._initial_positions(given["initial_positions"])
-        self._lowest, self._highest = code_limits(self._robot)
         self._motors = self._robot.actuation.motors
         self._period = 1.0 / given["rate"]
         self._command_periods = max(1, round(given["command_timeout"] * given["rate"]))
@@ -90,18 +90,18 @@ class SimulatedRobot(Node):
         self._warm_up()
 
         count = self._robot.mechanism.n
-        self._state = JointState(name=list(self._robot.mechanism.joint_names))
-        zeros = [0.0] * count
-        self._state.position, self._state.velocity, self._state.effort = zeros, zeros, zeros
-        self._position = view(self._state.position, count)
-        self._velocity = view(self._state.velocity, count)
-        self._effort = view(self._state.effort, count)
+        zeros, names = [0.0] * count, list(self._robot.mechanism.joint_names)
+        self._state = Outgoing(JointState(name=names, position=zeros, velocity=zeros, effort=zeros))
+        self._position, self._velocity = self._state.view("position"), self._state.view("velocity")
+        self._effort = self._state.view("effort")
+        self._stamp = Time()
         self._clock_message = Clock()
         self._motor_state = self._new_motor_state()
         self._watched = False
 
         self._command_subscription = subscribe(self, MotorCommand, "motor_commands")
-        self._reader = SenderReader(self._command_subscription)
+        self._taken = SenderReader(self._command_subscription)
+        self._reader = MotorCommandReader(self._joints, *code_limits(self._robot))
         self._platform = PlatformPublisher(self, self._robot) if has_platform(self._robot) else None
         self._state_publisher = self.create_publisher(JointState, "joint_states", STREAM)
         self._motor_publisher = self.create_publisher(MotorCommand, "~/motors", STREAM)
@@ -178,13 +178,13 @@ class SimulatedRobot(Node):
 
     def _take_command(self, elapsed: int) -> None:
         self._command_age += elapsed
-        message = self._newest_command()
-        if message is None:
+        data = self._newest_command()
+        if data is None:
             if self._released and self._command_age <= self._command_periods:
                 self._late += 1
             return
         try:
-            codes = motor_codes(message, self._joints, self._lowest, self._highest)
+            _, codes = self._reader.read(data)
         except Dropped as dropped:
             self._drops.add("motor_commands", dropped)
             return
@@ -195,19 +195,19 @@ class SimulatedRobot(Node):
         self._commands += 1
         self._released = True
 
-    def _newest_command(self) -> MotorCommand | None:
-        """The newest command of the publisher that is obeyed; a silent one loses its place to who speaks next."""
+    def _newest_command(self) -> bytes | None:
+        """Bytes of the newest command of the publisher that is obeyed; a silent one loses its place to who speaks."""
         newest = None
         free = not self._released or self._command_age > self._command_periods
-        while (taken := self._reader.take()) is not None:
-            message, sender = taken
+        while (taken := self._taken.take()) is not None:
+            data, sender = taken
             if sender != self._sender:
                 if not free:
                     self._foreign += 1
                     continue
                 self._sender = sender
             self._passed_over += newest is not None
-            newest, free = message, free and not self._released
+            newest, free = data, free and not self._released
         return newest
 
     def _advance(self, elapsed: int) -> None:
@@ -237,10 +237,10 @@ class SimulatedRobot(Node):
         stepper = self._stepper
         self._position[:], self._velocity[:] = all_joints(self._robot, stepper.q, stepper.qd)
         self._effort[self._robot.joints] = stepper.tau if self._released else 0.0
-        nanoseconds = self._start + (self._ticks + self._jumped) * self._pacer.period
-        stamp = self._state.header.stamp
-        stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
-        self._state_publisher.publish(self._state)
+        now = self._start + (self._ticks + self._jumped) * self._pacer.period
+        self._state.publish(self._state_publisher, now)
+        stamp = self._stamp
+        stamp.sec, stamp.nanosec = divmod(now, NANOSECONDS)
         if self._statistics.count % LISTENERS_EVERY == 0:
             self._watched = self._motor_publisher.get_subscription_count() > 0
             if self._platform is not None:
@@ -271,7 +271,7 @@ class SimulatedRobot(Node):
         self._motor_publisher.publish(seen)
 
     def _reset(self) -> None:
-        take_newest(self._command_subscription)  # what was sent before the reset is not meant for the time after it
+        take_newest(self._command_subscription, raw=True)  # sent before the reset, not meant for the time after it
         self._stepper = self._new_stepper()
         self._volts = np.zeros(self._robot.n)
         self._wrenches = None

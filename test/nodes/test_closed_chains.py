@@ -10,8 +10,8 @@ from dyn_core import load_robot
 from dyn_core.loop_robot import LoopRobot
 from dyn_core.trajectory import through_points
 from nodes.bringup import system
-from nodes.client import CONTROLLER, nanoseconds
-from nodes.loop import NANOSECONDS
+from nodes.client import CONTROLLER
+from nodes.loop import NANOSECONDS, nanoseconds
 from nodes.up import running
 
 OUT_OF_REACH = np.radians([105.0, 15.0])

@@ -21,8 +21,8 @@ from std_srvs.srv import Trigger
 from dyn_core import simulate
 from dyn_core.recording import RESULT_ROWS
 from dyn_core.shell import Session
-from nodes.client import SIMULATION, Recorder, nanoseconds
-from nodes.loop import NANOSECONDS
+from nodes.client import SIMULATION, Recorder
+from nodes.loop import NANOSECONDS, nanoseconds
 
 H = 1e-3
 CHANGE, END = 0.3, 0.6

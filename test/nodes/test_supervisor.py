@@ -15,8 +15,8 @@ import pytest
 from rosgraph_msgs.msg import Clock
 
 from nodes.bringup import system
-from nodes.client import CONTROLLER, RobotClient, nanoseconds
-from nodes.loop import NANOSECONDS
+from nodes.client import CONTROLLER, RobotClient
+from nodes.loop import NANOSECONDS, nanoseconds
 from nodes.supervisor import Supervisor, in_words
 
 NODES = ("simulated_robot", "computed_torque_controller", "stiffness_server")
