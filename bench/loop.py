@@ -1,9 +1,10 @@
 """The control path between processes over DDS: joint state out, command back, at several rates.
 
 A plant publishes joint states at a rate and takes the commands that answer them, each with its joint state's stamp.
-The turn is the time from the one to the other. Beside our controller, whose loop's thread takes messages straight from
-the subscription, stands the limit of plain rclpy: a pair of nodes on two SingleThreadedExecutors that exchange the same
-messages and compute nothing. Plant and peer run in processes of their own.
+The turn is the time from the one to the other. Our controller's loop takes messages straight from the subscription, and
+reads and writes their bytes; so does the plant beside it, as simulated_robot does. The limit of plain rclpy is a pair
+of nodes on two SingleThreadedExecutors that exchange the same messages and compute nothing. Plant and peer run in
+processes of their own.
 """
 
 from __future__ import annotations
@@ -48,7 +49,17 @@ def plant(robot_name: str, rate: float, by_executor: bool) -> dict[str, Any]:
     from sensor_msgs.msg import JointState
 
     from dyn_core import load_robot
-    from nodes.loop import FRESH, NANOSECONDS, STREAM, StateWaiter, quiet_interpreter, subscribe, take_newest
+    from nodes.loop import (
+        FRESH,
+        NANOSECONDS,
+        STREAM,
+        StateWaiter,
+        nanoseconds,
+        quiet_interpreter,
+        subscribe,
+        take_newest,
+    )
+    from nodes.wire import Outgoing, stamp_of
 
     robot = load_robot(robot_name)
     rclpy.init()
@@ -61,16 +72,9 @@ def plant(robot_name: str, rate: float, by_executor: bool) -> dict[str, Any]:
     received: list[int] = []
     start, period = time.time_ns(), round(NANOSECONDS / rate)
 
-    def send(k: int) -> None:
-        stamp = start + k * period
-        state.header.stamp.sec, state.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
-        sent[stamp] = time.monotonic_ns()
-        publisher.publish(state)
-
-    def take(command: MotorCommand) -> None:
+    def answered(stamp: int) -> None:
         now = time.monotonic_ns()
-        stamp = command.header.stamp
-        at = sent.pop(stamp.sec * NANOSECONDS + stamp.nanosec, None)
+        at = sent.pop(stamp, None)
         if at is not None:
             turns.append(now - at)
             received.append(now)
@@ -81,8 +85,14 @@ def plant(robot_name: str, rate: float, by_executor: bool) -> dict[str, Any]:
 
         def tick() -> None:
             nonlocal k
-            send(k)
+            stamp = start + k * period
+            state.header.stamp.sec, state.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
+            sent[stamp] = time.monotonic_ns()
+            publisher.publish(state)
             k += 1
+
+        def take(command: MotorCommand) -> None:
+            answered(nanoseconds(command.header.stamp))
 
         node.create_subscription(MotorCommand, "motor_commands", take, FRESH)
         node.create_timer(1.0 / rate, tick)
@@ -93,17 +103,19 @@ def plant(robot_name: str, rate: float, by_executor: bool) -> dict[str, Any]:
             executor.spin_once(timeout_sec=0.1)
     else:
         subscription = subscribe(node, MotorCommand, "motor_commands")
-        waiter = StateWaiter(node, subscription)
+        waiter, outgoing = StateWaiter(node, subscription), Outgoing(state)
         quiet_interpreter()
         first = time.monotonic_ns()
         for k in range(count):
             deadline = first + k * period
             while (ahead := deadline - time.monotonic_ns()) > 0:
                 waiter.wait(ahead / NANOSECONDS)
-                command, _ = take_newest(subscription)
+                command, _ = take_newest(subscription, raw=True)
                 if command is not None:
-                    take(command)
-            send(k)
+                    answered(stamp_of(command))
+            stamp = start + k * period
+            sent[stamp] = time.monotonic_ns()
+            outgoing.publish(publisher, stamp)
     rclpy.shutdown()
     settled = [i for i, at in enumerate(received) if at - received[0] > SETTLE * NANOSECONDS]
     cycles = np.diff(np.array(received)[settled]) * 1e-9

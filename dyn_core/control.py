@@ -18,7 +18,7 @@ import numpy as np
 
 from .actuation import Bools, Codes, motor_voltage, nearest_code
 from .errors import InputError
-from .jit import compiled_call, entry
+from .jit import compiled_call, entry, kernel
 from .loop_robot import LoopRobot
 from .mechanism import Floats
 from .robot import Robot
@@ -43,6 +43,40 @@ class Command(NamedTuple):
     """Where a current, voltage or DAC limit cut the command."""
 
 
+@kernel
+def _reference(gains, q_d, qd_d, qdd_d, q, qd, out):
+    """out (n,): the acceleration that lets the errors decay."""
+    for j in range(out.shape[0]):
+        k = gains[j]
+        out[j] = qdd_d[j] - 2.0 * k * (qd[j] - qd_d[j]) - k * k * (q[j] - q_d[j])
+
+
+@kernel
+def _drive(motors, tau, qd, volts, code, saturated):
+    """Volts, DAC codes and what was cut (n,), from joint torques and speeds (n,)."""
+    for j in range(code.shape[0]):
+        volts[j], cut = motor_voltage(motors[j], tau[j], qd[j])
+        code[j], out_of_range = nearest_code(motors[j], volts[j])
+        saturated[j] = cut or out_of_range
+
+
+@entry
+def _closed_reference(gains, q_d, qd_d, qdd_d, q, qd, out):
+    n = out.shape[0]
+    if q_d.shape[0] != n or qd_d.shape[0] != n or qdd_d.shape[0] != n or q.shape[0] != n or qd.shape[0] != n:
+        return WRONG_SHAPE
+    _reference(gains, q_d, qd_d, qdd_d, q, qd, out)
+    return OK
+
+
+@entry
+def _closed_drive(motors, friction, tau, qd_d, qd, volts, code, saturated):
+    """friction (2, n): Fv and Fs of the active joints, moved here from the measured to the desired speeds in tau."""
+    for j in range(code.shape[0]):
+        tau[j] += friction[0, j] * (qd_d[j] - qd[j]) + friction[1, j] * (np.sign(qd_d[j]) - np.sign(qd[j]))
+    _drive(motors, tau, qd, volts, code, saturated)
+
+
 @entry
 def _command(record, motors, gains, active, q_d, qd_d, qdd_d, q, qd, numbers, code, saturated):
     """numbers (3, n): torque, voltage, reference acceleration; gains (n + 1,): bandwidths, then the friction choice.
@@ -53,9 +87,7 @@ def _command(record, motors, gains, active, q_d, qd_d, qdd_d, q, qd, numbers, co
     if q_d.shape[0] != n or qd_d.shape[0] != n or qdd_d.shape[0] != n or q.shape[0] != n or qd.shape[0] != n:
         return WRONG_SHAPE
     tau, volts, reference = numbers[0], numbers[1], numbers[2]
-    for j in range(n):
-        k = gains[j]
-        reference[j] = qdd_d[j] - 2.0 * k * (qd[j] - qd_d[j]) - k * k * (q[j] - q_d[j])
+    _reference(gains, q_d, qd_d, qdd_d, q, qd, reference)
     start_fixed(record, 1.0)
     if active.shape[0] == 0:
         status = newton_euler(record, q, qd, reference, record[:0], tau)
@@ -69,9 +101,7 @@ def _command(record, motors, gains, active, q_d, qd_d, qdd_d, q, qd, numbers, co
         if gains[n] != 0.0 and (active.shape[0] == 0 or active[j] != 0.0):
             row = record[j + 1]
             tau[j] += friction(row, qd_d[j]) - friction(row, qd[j])
-        volts[j], cut = motor_voltage(motors[j], tau[j], qd[j])
-        code[j], out_of_range = nearest_code(motors[j], volts[j])
-        saturated[j] = cut or out_of_range
+    _drive(motors, tau, qd, volts, code, saturated)
     return OK
 
 
@@ -100,11 +130,14 @@ class ComputedTorque:
         self.robot = robot
         self.mode = mode
         self._gains = np.append(np.broadcast_to(values, robot.n), float(friction == "desired"))
-        self._actuation = robot.actuation
+        self._motors = robot.actuation.motors
         if isinstance(robot, LoopRobot):
+            m, moved = robot.mechanism, np.setdiff1d(np.arange(robot.mechanism.n), robot.joints)
+            self._rubbed = bool(m.Fv[moved].any() or m.Fs[moved].any())
+            change = self._gains[-1] if not self._rubbed else 0.0
+            self._friction = change * np.stack((m.Fv[robot.joints], m.Fs[robot.joints]))
             return
         self._record = robot._record.copy()
-        self._motors = self._actuation.motors
         driven = robot.mechanism.active & ~robot.mechanism.elastic
         self._active = np.zeros(0) if driven.all() else driven.astype(float)
 
@@ -132,23 +165,29 @@ class ComputedTorque:
         return Command(torque, voltage, code, saturated)
 
     def _of_closed_chains(self, robot: LoopRobot, values: dict[str, Any]) -> Command:
-        lead, (q_d, qd_d, qdd_d, q, qd) = robot._arrays(values)
-        if lead != ():
-            raise InputError("a command is computed for one state at a time, not for a batch")
-        k = self._gains[:-1]
-        torque = robot.inverse_dynamics(q, qd, qdd_d - 2.0 * k * (qd - qd_d) - k * k * (q - q_d))
-        if self._gains[-1] != 0.0:
+        n = robot.n
+        reference, volts, code, saturated = np.empty(n), np.empty(n), np.empty(n, np.int32), np.empty(n, np.bool_)
+        try:
+            status = _closed_reference(self._gains, *values.values(), reference)
+        except TypeError:
+            status = WRONG_SHAPE  # not plain float64 vectors: converted and checked below
+        if status != OK:
+            lead, arrays = robot._arrays(values)
+            if lead != ():
+                raise InputError("a command is computed for one state at a time, not for a batch")
+            values = dict(zip(values, arrays, strict=True))
+            compiled_call(_closed_reference, self._gains, *arrays, reference)
+        q, qd, qd_d = values["q"], values["qd"], values["qd_d"]
+        torque = robot.inverse_dynamics(q, qd, reference)
+        if self._rubbed and self._gains[-1] != 0.0:
             torque += _friction_change(robot, q, qd_d, qd)
-        voltage, cut = self._actuation.voltages(torque, qd)
-        code, out_of_range = self._actuation.codes(voltage)
-        return Command(torque, voltage, code, cut | out_of_range)
+        compiled_call(_closed_drive, self._motors, self._friction, torque, qd_d, qd, volts, code, saturated)
+        return Command(torque, volts, code, saturated)
 
 
 def _friction_change(robot: LoopRobot, q: Floats, qd_d: Floats, qd: Floats) -> Any:
-    """What friction at the desired speeds asks for more than at the measured ones, of the active joints."""
-    m, active = robot.mechanism, robot.joints
-    if m.Fv.sum() == m.Fv[active].sum() and m.Fs.sum() == m.Fs[active].sum():  # none where chains move joints
-        return m.Fv[active] * (qd_d - qd) + m.Fs[active] * (np.sign(qd_d) - np.sign(qd))
+    """What friction at the desired speeds asks for more than at the measured ones, chains moving joints that rub."""
+    m = robot.mechanism
     G = robot.closed(q).G
     wanted, met = G @ qd_d, G @ qd
     return G.T @ (m.Fv * (wanted - met) + m.Fs * (np.sign(wanted) - np.sign(met)))

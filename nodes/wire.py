@@ -39,11 +39,16 @@ class Layout:
         for start, text in self._fixed:
             mask[start : start + len(text)] = b"\xff" * len(text)
             value[start : start + len(text)] = text
+        self.blank = bytes(value)
+        """Such a message with all numbers 0."""
         self._mask, self._value = int.from_bytes(mask, "little"), int.from_bytes(value, "little")
 
     def matches(self, data: bytes) -> bool:
-        """Whether data is a message with the pattern's texts and sizes; what fills the gaps does not count."""
-        return len(data) == self.size and int.from_bytes(data, "little") & self._mask == self._value
+        """Whether data is a message with the pattern's texts and sizes.
+
+        Gaps, and what may follow the end, are not looked at: rclpy leaves in them what was in memory before.
+        """
+        return len(data) >= self.size and int.from_bytes(data, "little") & self._mask == self._value
 
     def read(self, data: bytes | np.ndarray, field: str) -> np.ndarray:
         """A view of a field's numbers; it can be written to if data can."""
@@ -105,7 +110,9 @@ class Outgoing:
         room = np.empty(layout.size + 8, np.uint8)
         start = -(room.ctypes.data + len(ENCAPSULATION)) % 8  # numbers lie in memory as kernels want them
         self._bytes = room[start : start + layout.size]
-        self._bytes[:] = np.frombuffer(data, np.uint8)
+        self._bytes[:] = np.frombuffer(layout.blank, np.uint8)
+        for field in layout.numbers:
+            self.view(field)[:] = layout.read(data, field)
 
     def view(self, field: str) -> np.ndarray:
         """A field's numbers, to be written to."""
@@ -161,7 +168,7 @@ class JointStateReader:
             order = slice(None) if incoming.order is None else incoming.order
             q, qd = (np.array(layout.read(data, field)[order]) for field in ("position", "velocity"))
             if np.isfinite(q).all() and np.isfinite(qd).all():
-                return _stamp(data), q, qd
+                return stamp_of(data), q, qd
         message = incoming.message(data)
         q, qd = joint_state(message, incoming.joints)
         incoming.keep(message, data, incoming.joints.selection(message.name))
@@ -186,14 +193,14 @@ class MotorCommandReader:
                 codes = codes[incoming.order]
             inside = (codes >= self._lowest).all() and (codes <= self._highest).all()
             if inside and all(np.isfinite(layout.read(data, field)).all() for field in ("torque", "voltage")):
-                return _stamp(data), codes
+                return stamp_of(data), codes
         message = incoming.message(data)
         codes = motor_codes(message, incoming.joints, self._lowest, self._highest)
         incoming.keep(message, data, incoming.joints.permutation(message.name))
         return nanoseconds(message.header.stamp), codes
 
 
-def _stamp(data: bytes) -> int:
+def stamp_of(data: bytes) -> int:
     """The stamp (ns) of a message that has a known layout and begins with a header."""
     sec, nanosec = STAMP.unpack_from(data, len(ENCAPSULATION))
     return int(sec * NANOSECONDS + nanosec)
