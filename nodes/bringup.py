@@ -64,6 +64,8 @@ class NodeSpec:
     parameters: Mapping[str, Value]
     lifecycle: bool = False
     remappings: tuple[tuple[str, str], ...] = field(default=())
+    prefix: tuple[str, ...] = ()
+    """Words before its command line."""
 
     @property
     def name(self) -> str:
@@ -127,7 +129,8 @@ def system(name: str, given: Mapping[str, object] | None = None) -> System:
         },
         lifecycle=True,
     )
-    stiffness = NodeSpec("stiffness_server", {**robot, "use_sim_time": simulated_time})
+    # Its answers may wait for the loop's; at the start, the first joint state does not wait for it either.
+    stiffness = NodeSpec("stiffness_server", {**robot, "use_sim_time": simulated_time}, prefix=("nice", "-n", "5"))
     nodes: list[NodeSpec] = [controller, stiffness]
     if values["dac"]:
         if not os.path.isfile(str(values["dac"])):

@@ -40,6 +40,10 @@ class ClientError(DynError):
     """The running system did not do what was asked, or there is none."""
 
 
+class NodeDied(ClientError):
+    """A process of the system has ended by itself."""
+
+
 class Recorder:
     """Keeps every message of a topic; the queue is emptied by ``drain``, not by callbacks, so that it costs little.
 

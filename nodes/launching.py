@@ -53,6 +53,7 @@ def _actions(planned: System, node: NodeSpec) -> list[Any]:
         remappings=list(node.remappings),
         ros_arguments=["--log-level", planned.log_level]
         + (["--enclave", planned.enclave(node)] if planned.enclaves else []),
+        prefix=" ".join(node.prefix),
         output="screen",
         on_exit=OpaqueFunction(function=_end_with, args=[node.name]),
     )

@@ -42,7 +42,7 @@ class Supervisor:
             **os.environ,
             **(environment or {}),
         }
-        self._output = output or _to_stderr
+        self._output = output or to_stderr
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._readers: list[threading.Thread] = []
 
@@ -68,7 +68,8 @@ class Supervisor:
         return self._processes[name].poll() is None
 
     def _start(self, node: NodeSpec, prefix: Sequence[str] = ()) -> None:
-        command = [*prefix, sys.executable, "-m", f"nodes.{node.executable}", *self.system.ros_arguments(node)]
+        words = sys.executable, "-m", f"nodes.{node.executable}", *self.system.ros_arguments(node)
+        command = [*prefix, *node.prefix, *words]
         process = subprocess.Popen(
             command,
             env=self._environment,
@@ -155,5 +156,6 @@ def _send(process: subprocess.Popen[str], number: signal.Signals) -> None:
             os.killpg(process.pid, number)
 
 
-def _to_stderr(line: str) -> None:
+def to_stderr(line: str) -> None:
+    """Print a line at once."""
     print(line, file=sys.stderr, flush=True)
