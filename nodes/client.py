@@ -32,6 +32,8 @@ SIMULATION = "simulated_robot"
 NOT_RUNNING = "no robot is running here; start one with ./dyn up"
 FAULT = "the controller has a fault: {}; once its cause is gone, ./dyn clear"
 
+LATER = 0.5
+"""Seconds for which a status that has been told holds before it is believed: the next may be on its way."""
 EVERYTHING = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=8000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """A recorder's queue: 8 s of a loop at 1 kHz."""
 
@@ -211,16 +213,25 @@ class RobotClient:
     def controller_state(self, timeout: float = 10.0) -> JointTrajectory:
         """The next ~/state of the controller: point 0 desired, point 1 measured, at the same instant.
 
-        A controller that has stopped without power gives none: ClientError with its cause.
+        A controller that gives none because its motors have no power is not waited for: ClientError with the cause.
         """
         with Recorder(self.node, ControllerStatus, f"{CONTROLLER}/status", LATCHED) as statuses:
+            since = time.monotonic()
 
-            def stopped() -> str:
+            def silent() -> str:
+                nonlocal since
+                before = len(statuses.messages)
                 statuses.drain()
-                last = statuses.messages[-1] if statuses.messages else None
-                return last.cause if last is not None and last.state == "stopped" and not last.powered else ""
+                if len(statuses.messages) > before:
+                    since = time.monotonic()
+                if not statuses.messages or time.monotonic() - since < LATER:
+                    return ""
+                status = statuses.messages[-1]
+                if status.powered:
+                    return ""
+                return FAULT.format(status.cause) if status.cause else f"the controller is {status.state}"
 
-            return self._next(JointTrajectory, f"{CONTROLLER}/state", "state of the controller", timeout, stopped)
+            return self._next(JointTrajectory, f"{CONTROLLER}/state", "state of the controller", timeout, silent)
 
     def platform(self, timeout: float = 10.0) -> tuple[PoseStamped, TwistStamped]:
         """The next pose and twist of the platform, of the same instant."""
@@ -279,24 +290,23 @@ class RobotClient:
         self._trajectories.publish(message)
 
     def _next(
-        self, message_type: type, topic: str, what: str, timeout: float, fault: Callable[[], str] = lambda: ""
+        self, message_type: type, topic: str, what: str, timeout: float, silent: Callable[[], str] = lambda: ""
     ) -> Any:
         """The next message of a topic; it is listened to no longer than that, as every listener costs the loop time.
 
-        fault: says why none will come, once it knows.
+        silent: says why none will come, once it knows.
         """
         with Recorder(self.node, message_type, topic, FRESH) as recorder:
 
             def arrived() -> bool:
                 recorder.drain()
-                return bool(recorder.messages or fault())
+                return bool(recorder.messages or silent())
 
             self.wait(arrived, timeout, 0.005)
             if recorder.messages:
                 return recorder.messages[-1]
-        if cause := fault():
-            raise ClientError(FAULT.format(cause))
-        raise ClientError(f"no {what} heard within {timeout:g} s")
+            why = silent() or f"no {what} heard within {timeout:g} s"
+        raise ClientError(why)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

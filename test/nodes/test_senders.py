@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rclpy.serialization import deserialize_message
+
 from nodes.client import RobotClient
 from nodes.loop import subscribe
 from nodes.senders import SenderReader, senders
@@ -26,7 +28,7 @@ def test_every_message_has_its_publisher(domain: int) -> None:
             for publisher, text in zip(publishers, ("a", "b" * 20_000), strict=True):
                 publisher.publish(String(data=text))
             while (found := reader.take()) is not None:
-                taken.append((found[0].data[0], found[1]))
+                taken.append((deserialize_message(found[0], String).data[0], found[1]))
             return {letter for letter, _ in taken} == {"a", "b"}
 
         assert ears.wait(heard_all, 20.0)
