@@ -484,6 +484,7 @@ def simulate(
 
     volts or torques: (n,) held throughout; (k, n), one row per DAC period (the last is held on); or a function
     f(t, q, qd) called at the start of each DAC period. Neither: zero volts, or zero torque for a robot without motors.
+    method: "rk3", "rk4", "euler" (trees only), or one of scipy's adaptive ones, see ADAPTIVE.
     dac_period: s, a whole number of steps h; h if not given. wrenches: as in `Robot.inverse_dynamics`, held throughout,
     or a function f(t, q, qd) called at every step, for what the environment does to the links. go_on(t): asked now and
     then, as the motion reaches t, whether to go on. A motion that cannot go on, or shall not, ends early with

@@ -1,7 +1,7 @@
 """The kernels as ordinary Python functions, to be run with numbers that are not floats.
 
 A customised model is what a kernel does to symbols; a count of operations is what it does to numbers that count. So
-there is one formulation of each algorithm, and a customised model is of the very algorithm that it replaces.
+there is one formulation of each algorithm, compiled for every robot and traced for one.
 """
 
 from __future__ import annotations

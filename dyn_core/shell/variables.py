@@ -177,7 +177,7 @@ VARIABLES = {
             "method",
             "integrator",
             "How `simulate` integrates: rk3 (Swartz's third-order Runge-Kutta, the default), rk4, euler (first order, "
-            "three times faster than rk3; not for closed chains or joints that follow others), or one of "
+            "one evaluation per step; not for closed chains or joints that follow others), or one of "
             f"scipy's adaptive solvers, slower and more exact: {', '.join(ADAPTIVE)}.",
             lambda state: (state.method, ""),
             _set_method,
