@@ -1,32 +1,57 @@
-"""Fixed-step integration of trees, compiled."""
+"""Fixed-step integration of trees, compiled.
+
+The kernels here take the one that computes accelerations as an argument, `dynamics`: the general one for every tree, or
+one of a customised model.
+"""
 
 from __future__ import annotations
 
-from math import nan, sqrt, tan
+from dataclasses import dataclass
+from math import sqrt, tan
+from typing import Any
 
 import numpy as np
 
 from .actuation import motor_torque
-from .fastcall import ROWS, FastCall, beside, bound_to, is_vector, keep, model, no_answer, vector, words
-from .jit import entry, kernel
+from .fastcall import (
+    ROWS,
+    FastCall,
+    bare,
+    beside,
+    beside_as,
+    bound_to,
+    is_vector,
+    keep,
+    model,
+    no_answer,
+    vector,
+    words,
+)
+from .jit import entry, kernel, part
 from .spatial import add, cross, dot, quaternion_rotation, rotate, scale
 from .tree.aba import articulated_bodies
 from .tree.floating import direct, turned
-from .tree.record import OK, start_fixed
+from .tree.record import NOT_FINITE, OK, start_fixed
 
-FIXED_STEP = {
+RUNGE_KUTTA = {
     "rk3": np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 2.0, 0.0], [1 / 6, 4 / 6, 1 / 6]]),
     "rk4": np.array(
         [[0.0] * 4, [0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1 / 6, 1 / 3, 1 / 3, 1 / 6]]
     ),
 }
+"""Coefficients of the stages, row by row; the last row: the weights."""
+FIXED_STEP = {**RUNGE_KUTTA, "euler": np.array([[0.0], [1.0]])}
+"""The same with semi-implicit Euler, the one of a single stage, see `step_on`."""
 
+WORK = 5 + 2 * 4
+"""Rows of the scratch space, each as long as q, of a method of up to four stages."""
+UNKNOWN = -1  # a status
 QD, QDD, TAU, DRIVE = range(4)  # of a recorded row
 
 
-@kernel
-def acceleration(record, motors, q, v, drive, wrenches, tau, vd):
-    """vd at q, v with the motors driven; drive: volts, or joint forces where motors is empty. tau (nv,)."""
+@part
+def drive_forces(motors, v, drive, tau):
+    """Joint forces tau (nv,), behind those of a floating base; drive: volts, or forces where motors is empty."""
     n = drive.shape[0]
     base = v.shape[0] - n
     for j in range(n):
@@ -34,13 +59,19 @@ def acceleration(record, motors, q, v, drive, wrenches, tau, vd):
             tau[base + j], _ = motor_torque(motors[j], drive[j], v[base + j])
         else:
             tau[base + j] = drive[j]
-    if base > 0:
+
+
+@kernel
+def acceleration(record, motors, q, v, drive, wrenches, tau, vd):
+    """vd at q, v with the motors driven. tau (nv,): what drives."""
+    drive_forces(motors, v, drive, tau)
+    if v.shape[0] > drive.shape[0]:
         return direct(record, q, v, v[:0], wrenches, tau, vd)
     start_fixed(record, 1.0)
     return articulated_bodies(record, q, v, v[:0], wrenches, tau, vd)
 
 
-@kernel
+@part
 def moved(q, x, out):
     """Configuration out, the displacement x (nv,) away from q.
 
@@ -60,7 +91,7 @@ def moved(q, x, out):
         out[base + j] = q[base + j] + x[j]
 
 
-@kernel
+@part
 def rates(q, x, v, vd, xd, rate):
     """Rates xd of the displacement x and rate of the velocity's components, at q = moved(start, x) with v, vd."""
     first = 0
@@ -89,16 +120,19 @@ def rates(q, x, v, vd, xd, rate):
         rate[j] = vd[j]
 
 
-@kernel
+@part
 def copied(source, target):
     """target = source, by a loop: many times faster than by slices, for vectors as short as these."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
-@kernel
-def runge_kutta_step(record, motors, q, v, start, drive, wrenches, h, table, work):
-    """One step of the method whose coefficients are the rows of table (the last: the weights); start: vd at q, v."""
+@part
+def step_on(dynamics, record, motors, q, v, start, drive, wrenches, h, table, work):
+    """Move q and v on by one step of the table's method; where the status is not OK they stay. start: vd at q, v.
+
+    A table of one stage means semi-implicit Euler, in which the position moves with the new speed.
+    """
     stages = table.shape[1]
     nv = v.shape[0]
     x, u, vd, tau, configuration = work[0, :nv], work[1, :nv], work[2, :nv], work[3, :nv], work[4, : q.shape[0]]
@@ -106,114 +140,82 @@ def runge_kutta_step(record, motors, q, v, start, drive, wrenches, h, table, wor
     for j in range(nv):
         x[j] = 0.0
     rates(q, x, v, start, xd[0], rate[0])
+    if stages == 1:
+        for j in range(nv):
+            u[j] = v[j] + h * rate[0, j]
+        rates(q, x, u, start, xd[0], vd)
     status = OK
     for i in range(1, stages + 1):
         for j in range(nv):
             dx = 0.0
             du = 0.0
             for k in range(i):
-                dx += h * table[i, k] * xd[k, j]
-                du += h * table[i, k] * rate[k, j]
-            x[j] = dx
-            u[j] = du + v[j]
+                dx += table[i, k] * xd[k, j]
+                du += table[i, k] * rate[k, j]
+            x[j] = h * dx
+            u[j] = v[j] + h * du
         moved(q, x, configuration)
         if i < stages:
-            status = max(status, acceleration(record, motors, configuration, u, drive, wrenches, tau, vd))
+            status = max(status, dynamics(record, motors, configuration, u, drive, wrenches, tau, vd))
             rates(configuration, x, u, vd, xd[i], rate[i])
-    copied(configuration, q)
-    copied(u, v)
+    nothing = 0.0
+    for i in range(q.shape[0]):
+        nothing += 0.0 * configuration[i]
+    for i in range(nv):
+        nothing += 0.0 * u[i]
+    if status == OK and nothing != 0.0:
+        status = NOT_FINITE
+    if status == OK:
+        copied(configuration, q)
+        copied(u, v)
     return status
 
 
-@kernel
-def advance(record, motors, q, v, vd, tau, status, drive, wrenches, h, steps, table, work):
+@part
+def take_steps(dynamics, sizes, status, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
     """Take `steps` steps of size h with the drive held; returns how many succeeded, and the last status.
 
-    vd, tau and status are those of `acceleration` at q and v, before and after: the last evaluation of a step is the
-    first of the next. q and v stay where the last good step left them.
+    q and v stay where the last good step left them; vd and tau are those of `dynamics` there. status: that of
+    `dynamics` at the start, UNKNOWN where vd and tau are not its. sizes: of q, v and drive; loops over them are fast
+    where they are known when this is compiled.
     """
-    before_q, before_v = work[-1, : q.shape[0]], work[-2, : v.shape[0]]
+    nq, nv, n = sizes
+    record, motors, wrenches = bare(record, record.shape), bare(motors, motors.shape), bare(wrenches, wrenches.shape)
+    q, v, vd, tau, drive = bare(q, nq), bare(v, nv), bare(vd, nv), bare(tau, nv), bare(drive, n)
+    work = bare(work, (WORK, nq))
     done = 0
-    while status == OK and done < steps:
-        copied(q, before_q)
-        copied(v, before_v)
-        status = runge_kutta_step(record, motors, q, v, vd, drive, wrenches, h, table, work)
-        nothing = 0.0
-        for i in range(q.shape[0]):
-            nothing += 0.0 * q[i]
-        for i in range(v.shape[0]):
-            nothing += 0.0 * v[i]
-        good = status == OK and nothing == 0.0
-        if good:
+    while True:
+        if status == UNKNOWN:
+            status = dynamics(record, motors, q, v, drive, wrenches, tau, vd)
+        if status != OK or done == steps:
+            return done, status
+        status = step_on(dynamics, record, motors, q, v, vd, drive, wrenches, h, table, work)
+        if status == OK:
             done += 1
-        else:
-            copied(before_q, q)
-            copied(before_v, v)
-        status = acceleration(record, motors, q, v, drive, wrenches, tau, vd)
-        if not good:
-            break
-    return done, status
+            status = UNKNOWN
 
 
-@entry
-def tree_steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    status = acceleration(record, motors, q, v, drive, wrenches, tau, vd)
-    done, _ = advance(record, motors, q, v, vd, tau, status, drive, wrenches, h, steps, table, work)
-    return done
-
-
-@FastCall
-def fast_step(self, arguments, count):
-    """One step of a tree on a fixed base under a drive (n,), which is also the answer; None where it fails.
-
-    Bound besides: motors, q, v, vd, tau, drive (n,), last (3, n), which is q, v and drive that vd belongs to, work,
-    table, h (1,).
-    """
-    context, a = bound_to(self), words(arguments)
-    n = context[ROWS] - 1
-    if count != 1 or not is_vector(context, a[0], n):
-        return no_answer(context)
-    record, motors, drive = model(context), beside(context, 0), vector(a[0], n)
-    q, v, vd, tau = beside(context, 1)[0], beside(context, 2)[0], beside(context, 3)[0], beside(context, 4)[0]
-    held, last, work, table = beside(context, 5)[0], beside(context, 6), beside(context, 7), beside(context, 8)
-    h = beside(context, 9)[0, 0]
-    known = True
-    for j in range(n):
-        known = known and last[0, j] == q[j] and last[1, j] == v[j] and last[2, j] == drive[j]
-    status = OK
-    if not known:
-        status = acceleration(record, motors, q, v, drive, record[:0], tau, vd)
-    done, status = advance(record, motors, q, v, vd, tau, status, drive, record[:0], h, 1, table, work)
-    copied(q, last[0])
-    copied(v, last[1])
-    copied(drive, last[2])
-    if status != OK or done < 1:
-        last[0, 0] = nan
-    if done < 1:
-        return no_answer(context)
-    copied(drive, held)
-    keep(a[0])
-    return a[0]
-
-
-@entry
-def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows):
-    """Fill rows_q (m, nq) and rows (m, 4, nv), one per step; returns how many.
+@part
+def fill_rows(
+    dynamics, sizes, record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows
+):
+    """Fill rows_q (m, nq) and rows (m, 4, nv), one per step; returns how many. sizes: as in `take_steps`.
 
     One row of drives is held for `hold` steps. Row 0 is the state as it stands, after `first` steps under these drives.
     """
-    m = rows.shape[0]
-    base = v.shape[0] - drives.shape[1]
-    status = OK
+    base = sizes[1] - sizes[2]
+    status = UNKNOWN
     last = -1
-    for k in range(m):
+    for k in range(rows.shape[0]):
         steps = min(k, 1)
         index = min(max(first + k - 1, 0) // hold, drives.shape[0] - 1)
         held = drives[index]
         if index != last:
-            status = acceleration(record, motors, q, v, held, wrenches, tau, vd)
+            status = UNKNOWN
             last = index
-        done, status = advance(record, motors, q, v, vd, tau, status, held, wrenches, h, steps, table, work)
+        done, status = take_steps(
+            dynamics, sizes, status, record, motors, q, v, vd, tau, held, wrenches, h, steps, table, work
+        )
         if done < steps:
             return k
         copied(q, rows_q[k])
@@ -221,7 +223,65 @@ def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, w
         copied(vd, rows[k, QDD])
         copied(tau, rows[k, TAU])
         copied(held, rows[k, DRIVE, base:])
-    return m
+    return rows.shape[0]
+
+
+@part
+def step_once(dynamics, n, self, arguments, count):
+    """One step of a tree on a fixed base under a drive (n,), which is also the answer; None where it fails.
+
+    Bound besides: motors, q, v, vd, tau, drive (n,), work, table, h (1,). vd and tau stay those before the step: a call
+    without an argument brings them up to date under the last drive, and answers None.
+    """
+    context, a = bound_to(self), words(arguments)
+    if count > 1 or (count == 1 and not is_vector(context, a[0], n)):
+        return no_answer(context)
+    record, motors = model(context), beside(context, 0)
+    q, v, vd = beside_as(context, 1, 1, n)[0], beside_as(context, 2, 1, n)[0], beside_as(context, 3, 1, n)[0]
+    tau, held = beside_as(context, 4, 1, n)[0], beside_as(context, 5, 1, n)[0]
+    work, table, h = beside_as(context, 6, WORK, n), beside(context, 7), beside(context, 8)[0, 0]
+    drive = vector(a[0], n) if count == 1 else held
+    status = dynamics(record, motors, q, v, drive, record[:0], tau, vd)
+    if count == 0 or status != OK:
+        return no_answer(context)
+    if step_on(dynamics, record, motors, q, v, vd, drive, record[:0], h, table, work) != OK:
+        return no_answer(context)
+    copied(drive, held)
+    keep(a[0])
+    return a[0]
+
+
+@entry
+def tree_steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
+    sizes = q.shape[0], v.shape[0], drive.shape[0]
+    return take_steps(
+        acceleration, sizes, UNKNOWN, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work
+    )[0]
+
+
+@entry
+def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows):
+    sizes = q.shape[0], v.shape[0], drives.shape[1]
+    return fill_rows(
+        acceleration, sizes, record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows
+    )
+
+
+@FastCall
+def tree_step(self, arguments, count):
+    return step_once(acceleration, bound_to(self)[ROWS] - 1, self, arguments, count)
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """Entries that move a tree: `take_steps`, `fill_rows` and the fast call `step_once` with its dynamics in them."""
+
+    steps: Any
+    rows: Any
+    step: FastCall
+
+
+GENERAL = Integrator(tree_steps, tree_rows, tree_step)
 
 
 @entry

@@ -74,6 +74,13 @@ def kernel(function: Callable[..., Any]) -> Any:
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)
 
 
+def part(function: Callable[..., Any]) -> Any:
+    """A kernel that takes other kernels as arguments: compiled into those that call it, and cached with them."""
+    if numba is None:
+        return function
+    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True)(function)
+
+
 def entry(function: Callable[..., Any]) -> Any:
     """A kernel that is called straight from Python with what a user passed.
 

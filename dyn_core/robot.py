@@ -16,6 +16,7 @@ from .batch import run_batch
 from .description import load_mechanism, read_urdf, robot_files, to_urdf
 from .errors import InputError, SaturationWarning, SingularityError, UnknownRobotError
 from .fastcall import FastCall, never
+from .integration import GENERAL, Integrator
 from .jit import compiled_call
 from .mechanism import BASE, Floats, Mechanism
 from .spatial import skew
@@ -170,6 +171,10 @@ class Robot:
         other._record = self._record.copy()
         other._record[1:, VS] = other._record[1:, FS] * speeds[-self.n :]
         return other
+
+    def integrator(self, Ia: Floats) -> Integrator:
+        """What moves this robot in a simulation; Ia: (n,) the rotor inertias to move it with."""
+        return GENERAL
 
     def customised(self, *models: Model) -> Robot:
         """This robot with straight-line code of its own for some models, faster and with the same answers.

@@ -8,6 +8,13 @@ for reference. Swartz's third-order Runge-Kutta, F being the joint acceleration:
     c2 = qd + h/2 k1     k2 = F(q + h/2 c1, c2)
     c3 = qd - h k1 + 2h k2     k3 = F(q - h c1 + 2h c2, c3)
     q += h/6 (c1 + 4 c2 + c3)      qd += h/6 (k1 + 4 k2 + k3)
+
+Semi-implicit Euler, with one evaluation per step, takes viscous friction at the end of the step (and nothing else, as
+MuJoCo's Euler does). With the bias at the start, which includes friction:
+
+    (H + h diag(Fv)) k = tau - bias      qd += h k      q += h qd
+
+where k is had from the same recursion, with the rotor inertias Ia + h Fv.
 """
 
 from __future__ import annotations
@@ -23,22 +30,23 @@ from .fastcall import never
 from .integration import (
     DRIVE,
     FIXED_STEP,
+    GENERAL,
     QD,
     QDD,
+    RUNGE_KUTTA,
     TAU,
+    WORK,
+    Integrator,
     both_rates,
-    fast_step,
     move,
-    tree_rows,
     tree_slope,
-    tree_steps,
 )
 from .jit import compiled_call
 from .loop_robot import LoopRobot
 from .loops.motion import REASON, TIME, closed_rows
 from .mechanism import Floats
 from .robot import Robot
-from .tree.record import NOT_FINITE
+from .tree.record import FV, IA, NOT_FINITE
 
 ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 NO_MOTORS = np.zeros((0, 10))
@@ -66,18 +74,22 @@ class _Kernels:
 
     singularity: Singularity | None = None
 
-    def __init__(self, robot: Robot, motors: Floats) -> None:
-        self.robot, self.record, self.motors = robot, robot._record, motors
-        self.work = np.zeros((15, robot.nq))
+    def __init__(self, robot: Robot, motors: Floats, method: str, h: float) -> None:
+        self.robot, self.record, self.motors = robot, robot._record.copy(), motors
+        if method == "euler":
+            self.record[1:, IA] += h * self.record[1:, FV]
+        self.own = GENERAL if method in ADAPTIVE else robot.integrator(self.record[1:, IA])
+        self.work = np.zeros((WORK, robot.nq))
 
     def fast_step(self, state: State, drive: Floats, h: float, method: str) -> Any:
-        """A fast call f(drive) that moves the state (and drive) on by a step; None where it cannot be had or fails."""
+        """A fast call f(drive) that moves the state's q and v (and drive) on by a step; f() follows with vd and tau.
+
+        The answer is None where a step fails; where the call cannot be had, always.
+        """
         if self.robot.nq != self.robot.n:
             return never
-        last = np.full((3, self.robot.n), np.nan)
-        table = FIXED_STEP[method]
-        further = self.motors, *state, drive, last, self.work, table, np.array([h])
-        return fast_step.bind(self.record, (self.robot.n,), *further)
+        further = self.motors, *state, drive, self.work, FIXED_STEP[method], np.array([h])
+        return self.own.step.bind(self.record, (self.robot.n,), *further)
 
     def pushed(self, wrenches: Any) -> Any:
         """The wrenches as `advance` and `slope` take them."""
@@ -85,8 +97,8 @@ class _Kernels:
 
     def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
         """Move the state (q, v, vd, tau) on by steps of h with the drive held; returns how many succeeded."""
-        table = FIXED_STEP[method]
-        return compiled_call(tree_steps, self.record, self.motors, *state, drive, pushed, h, steps, table, self.work)
+        call, table = self._integrator(pushed).steps, FIXED_STEP[method]
+        return compiled_call(call, self.record, self.motors, *state, drive, pushed, h, steps, table, self.work)
 
     def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
         """(2 nv,) rates of the displacement x from start and of the velocity v."""
@@ -100,10 +112,14 @@ class _Kernels:
         self, state: State, held: Held, pushed: Any, h: float, method: str, first: int, rows_q: Floats, rows: Floats
     ) -> int:
         """Fill rows of a Result, the first with the state as it stands after `first` steps; returns how many."""
-        table = FIXED_STEP[method]
+        call, table = self._integrator(pushed).rows, FIXED_STEP[method]
         return compiled_call(
-            tree_rows, self.record, self.motors, *state, *held, pushed, h, table, self.work, first, rows_q, rows
+            call, self.record, self.motors, *state, *held, pushed, h, table, self.work, first, rows_q, rows
         )
+
+    def _integrator(self, pushed: Floats) -> Integrator:
+        """The robot's own; with wrenches, which only the general kernels know, theirs."""
+        return GENERAL if len(pushed) else self.own
 
 
 class _Closed:
@@ -129,7 +145,7 @@ class _Closed:
     def _run(
         self, state: State, held: Held, pushed: Any, h: float, first: int, steps: int, method: str, *rows: Floats
     ) -> int:
-        table = FIXED_STEP[method]
+        table = RUNGE_KUTTA[method]
         done = compiled_call(
             closed_rows, self.record, self.loops, self.motors, *state, *held, pushed, h, first, steps, table, *rows
         )
@@ -171,7 +187,7 @@ class _Public:
         for done in range(steps):
             try:
                 with np.errstate(all="ignore"):
-                    end = self._step(q, v, start[1], drive, pushed, h, FIXED_STEP[method])
+                    end = self._step(q, v, start[1], drive, pushed, h, RUNGE_KUTTA[method])
                     start = self.acceleration(*end, drive, pushed)
             except InputError:
                 steps = done
@@ -224,12 +240,16 @@ def _both_rates(q: Floats, x: Floats, v: Floats, vd: Floats) -> Floats:
     return out
 
 
-def _engine(robot: Robot, motors: Floats, adaptive: bool) -> _Kernels | _Closed | _Public:
+def _engine(robot: Robot, motors: Floats, method: str, h: float) -> _Kernels | _Closed | _Public:
+    if robot.compiled:
+        return _Kernels(robot, motors, method, h)
+    if method == "euler":
+        raise InputError(f"{robot.name} is not a tree of independent joints, which 'euler' is for; use rk3 or rk4")
     if isinstance(robot, LoopRobot) and (
-        robot.formulation == "projection" or (robot.formulation == "multipliers" and not adaptive)
+        robot.formulation == "projection" or (robot.formulation == "multipliers" and method not in ADAPTIVE)
     ):
         return _Closed(robot, motors)
-    return _Kernels(robot, motors) if robot.compiled else _Public(robot, motors)
+    return _Public(robot, motors)
 
 
 class Stepper:
@@ -255,7 +275,6 @@ class Stepper:
             raise InputError(f"no method '{method}'; there are {', '.join((*FIXED_STEP, *ADAPTIVE))}")
         self.robot = robot
         self.h = float(h)
-        self.t = self._since = 0.0
         self.method = method
         driven = robot.mechanism.motors is None if torque_driven is None else torque_driven
         self.torque_driven = driven
@@ -263,10 +282,9 @@ class Stepper:
         self._q, self._qd = robot.neutral(), np.zeros(robot.nv)
         self._qdd, self._tau = np.zeros(robot.nv), np.zeros(robot.nv)
         self._drive = np.zeros(robot.n)
-        self._steps_done = 0
         self.reset(q0, qd0)
         smooth = robot.with_continuous_friction(self.q, self.h)
-        self._engine = _engine(smooth, self._motors, adaptive=method in ADAPTIVE)
+        self._engine = _engine(smooth, self._motors, method, self.h)
         self._fast_step = never
         if isinstance(self._engine, _Kernels) and method in FIXED_STEP:
             self._fast_step = self._engine.fast_step(self._state, self._drive, self.h, method)
@@ -280,13 +298,19 @@ class Stepper:
             raise InputError(f"q0 and qd0 must have shape ({self.robot.nq},) and ({self.robot.nv},)")
         self._q[:], self._qd[:] = q, qd
         self._qdd[:] = self._tau[:] = 0.0
+        self._stale = False
         self._steps_done = 0
-        self.t = self._since = 0.0
+        self._since = 0.0
 
     def start_at(self, steps: int) -> None:
         """Count time as if this many steps had been taken before."""
         self._steps_done = steps
-        self.t = self._since = steps * self.h
+        self._since = self.t
+
+    @property
+    def t(self) -> float:
+        """s since the start."""
+        return self._steps_done * self.h
 
     @property
     def q(self) -> Floats:
@@ -300,12 +324,14 @@ class Stepper:
 
     @property
     def qdd(self) -> Floats:
-        """(nv,) accelerations at the present state under the last drive."""
+        """(nv,) accelerations at the present state under the last drive; by "euler" they last for a step."""
+        self._evaluate()
         return self._qdd
 
     @property
     def tau(self) -> Floats:
         """(n,) joint torques of the motors at the present state under the last drive."""
+        self._evaluate()
         return self._tau[-self.robot.n :]
 
     @property
@@ -316,13 +342,13 @@ class Stepper:
     def step(self, drive: Any, steps: int = 1, wrenches: Any = None) -> None:
         """Advance by `steps` steps of h with the drive (n,) held; wrenches (n, 6) as in `Robot.inverse_dynamics`."""
         if steps == 1 and wrenches is None and self._fast_step(drive) is not None:
-            self._since = self.t
             self._steps_done += 1
-            self.t = self._steps_done * self.h
+            self._stale = True
             return
         if np.shape(drive) != self._drive.shape:
             raise InputError(f"the drive has shape {np.shape(drive)}, expected {self._drive.shape}")
         self._drive[:] = drive
+        self._stale = False
         pushed = self._engine.pushed(wrenches)
         self._since = self.t
         if self.method in FIXED_STEP:
@@ -330,7 +356,6 @@ class Stepper:
         else:
             done = self._adaptive(steps, pushed)
         self._steps_done += done
-        self.t = self._steps_done * self.h
         if done < steps:
             raise SimulationError(self.failure(self.t))
 
@@ -354,7 +379,6 @@ class Stepper:
         run = _run_function if callable(drive) or callable(wrenches) else _run_table
         filled, asked_to_stop = run(self, drive, hold, wrenches, ask, rows_q, rows)
         self._steps_done = before + max(0, filled - 1)
-        self.t = self._steps_done * self.h
         failure = "" if filled == m else self.stopped() if asked_to_stop else self.failure(self.t)
         qd, qdd, tau, held = (np.ascontiguousarray(rows[:filled, i]) for i in range(4))
         n = self.robot.n
@@ -380,6 +404,12 @@ class Stepper:
         """What ended the motion of closed chains, if it was that."""
         found = self._engine.singularity
         return None if found is None else replace(found, t=self._since + found.t)
+
+    def _evaluate(self) -> None:
+        """Accelerations and torques of the present state, which a fast step leaves to whoever asks for them."""
+        if self._stale:
+            self._stale = False
+            self._fast_step()
 
     @property
     def _state(self) -> State:
@@ -454,6 +484,7 @@ def simulate(
 
     volts or torques: (n,) held throughout; (k, n), one row per DAC period (the last is held on); or a function
     f(t, q, qd) called at the start of each DAC period. Neither: zero volts, or zero torque for a robot without motors.
+    method: "rk3", "rk4", "euler" (trees only), or one of scipy's adaptive ones, see ADAPTIVE.
     dac_period: s, a whole number of steps h; h if not given. wrenches: as in `Robot.inverse_dynamics`, held throughout,
     or a function f(t, q, qd) called at every step, for what the environment does to the links. go_on(t): asked now and
     then, as the motion reaches t, whether to go on. A motion that cannot go on, or shall not, ends early with
@@ -497,6 +528,7 @@ def _run_function(
         if k == 0:
             stepper.step(held, steps=0, wrenches=pushed)
         rows_q[k] = stepper.q
+        stepper._evaluate()
         rows[k, QD], rows[k, QDD], rows[k, TAU] = stepper._qd, stepper._qdd, stepper._tau
         rows[k, DRIVE, -stepper.robot.n :] = stepper.drive
         if k + 1 < len(rows) and not go_on(stepper.t):
@@ -512,6 +544,7 @@ def _run_table(
     if stepper.method in ADAPTIVE or isinstance(engine, _Public):
         return _run_function(stepper, _reader(table), hold, wrenches, go_on, rows_q, rows)
     pushed = engine.pushed(wrenches)
+    stepper._stale = False
     start, h, m, first = stepper.t, stepper.h, len(rows), 0
     while True:
         end = min(first + AT_ONCE, m - 1) + 1

@@ -29,7 +29,7 @@ from .loops.virtual_spring import (
     sprung_run,
 )
 from .mechanism import Floats
-from .simulation import FIXED_STEP, NO_MOTORS, NO_WRENCHES, Result
+from .simulation import NO_MOTORS, NO_WRENCHES, RUNGE_KUTTA, Result
 from .tree.record import OK, PARENT
 
 SUBSTEPS = 10  # within h, where neither they nor k are given
@@ -87,8 +87,8 @@ def simulate_with_springs(
         raise InputError("give either volts or torques, not both")
     if not (np.isfinite(duration) and duration >= 0.0):
         raise InputError(f"the duration must be a number of seconds not below zero, found {duration}")
-    if method not in FIXED_STEP:
-        raise InputError(f"springs are simulated by {' or '.join(FIXED_STEP)}, found {method!r}")
+    if method not in RUNGE_KUTTA:
+        raise InputError(f"springs are simulated by {' or '.join(RUNGE_KUTTA)}, found {method!r}")
     by_torque = torques is not None or (volts is None and robot.mechanism.motors is None)
     motors = NO_MOTORS if by_torque else robot.actuation.motors
     drive = torques if torques is not None else volts
@@ -102,7 +102,7 @@ def simulate_with_springs(
     def run(drives: Floats, part: slice) -> int:
         return int(
             compiled_call(
-                sprung_run, *fixed, drives, pushed, h / steps, steps, FIXED_STEP[method], work, J, out[part],
+                sprung_run, *fixed, drives, pushed, h / steps, steps, RUNGE_KUTTA[method], work, J, out[part],
                 gaps[part], forces[part],
             )
         )  # fmt: skip

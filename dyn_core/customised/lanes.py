@@ -7,6 +7,8 @@ library would be one call per state.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..jit import kernel
@@ -73,6 +75,18 @@ def cosine(x):
     r, k = _quarter(x)
     odd, sign = _turn(k)
     return sign * (-_sine(r) if odd != 0.0 else _cosine(r))
+
+
+@kernel
+def any_sine(x):
+    """sin x of any x; compiled into its caller, which saves a call into the library where |x| < LARGEST_ANGLE."""
+    return sine(x) if abs(x) < LARGEST_ANGLE else math.sin(x)
+
+
+@kernel
+def any_cosine(x):
+    """cos x, likewise."""
+    return cosine(x) if abs(x) < LARGEST_ANGLE else math.cos(x)
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from ..batch import run_batch
 from ..errors import CustomisationError
 from ..fastcall import FastCall
 from ..files import write_whole
+from ..integration import Integrator
 from ..jit import cache_folder, digest
 from ..mechanism import Floats, Mechanism
 from ..robot import Method, Robot
@@ -29,10 +31,11 @@ ENTRIES = """
 from dyn_core.fastcall import (
     FastCall, answered, bound_to, is_vector, matrix, new_answer, no_answer, vector, words
 )
-from dyn_core.customised.lanes import LANES, beyond, cosine, drain, fill, sine, status_of
+from dyn_core.customised.lanes import LANES, any_cosine, any_sine, beyond, cosine, drain, fill, sine, status_of
 from dyn_core.jit import entry, kernel
 import numpy as np
 
+sin, cos = any_sine, any_cosine  # in the function above too
 {model} = kernel({model})
 
 {lanes}
@@ -68,6 +71,45 @@ def batch(record, {arguments}):
     return status
 """
 """What the module of a model has beside its source: calls like those of the general kernels. No record is read."""
+
+MOTION = """
+from dyn_core.integration import UNKNOWN, Integrator, drive_forces, fill_rows, step_once, take_steps
+from dyn_core.tree.record import friction
+
+SIZES = {n}, {n}, {n}
+
+
+@kernel
+def acceleration(record, motors, q, v, drive, wrenches, tau, vd):
+    drive_forces(motors, v, drive, tau)
+    for j in range({n}):
+        vd[j] = tau[j] - friction(record[j + 1], v[j])
+    return direct(q, v, vd, vd)
+
+
+@entry
+def steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
+    return take_steps(
+        acceleration, SIZES, UNKNOWN, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work
+    )[0]
+
+
+@entry
+def rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows):
+    return fill_rows(
+        acceleration, SIZES, record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows
+    )
+
+
+@FastCall
+def step(self, arguments, count):
+    return step_once(acceleration, {n}, self, arguments, count)
+
+
+integrator = Integrator(steps, rows, step)
+"""
+"""What the module of a direct model has besides, for simulation, of a model that is then without friction: that is read
+from a record, where it is continuous. `direct` reads all of its arguments before it writes."""
 
 CALLS: dict[str, str] = {"inverse": "_inverse_call", "direct": "_direct_call", "mass_matrix": "_mass_call"}
 """Which fast call of a robot each model is."""
@@ -143,7 +185,8 @@ def _entries(n: int, model: Model, lanes: str) -> str:
     *given, last = ARGUMENTS[model]
     inputs, answers = n * len(given), n * n if model == "mass_matrix" else n
     answer = f"matrix(answer, {n}, {n})" if model == "mass_matrix" else f"vector(answer, {n})"
-    return ENTRIES.format(
+    text = ENTRIES + MOTION if model == "direct" else ENTRIES
+    return text.format(
         model=model,
         lanes=lanes,
         n=n,
@@ -172,6 +215,14 @@ class CustomisedRobot(Robot):
 
     def _fast_call(self, name: str) -> FastCall:
         return self._own_calls.get(name) or super()._fast_call(name)
+
+    def integrator(self, Ia: Floats) -> Integrator:
+        if "direct" not in self._batch:
+            return super().integrator(Ia)
+        none = np.zeros(self.n)
+        smooth = replace(self.mechanism, Ia=Ia, Fv=none, Fs=none)
+        integrator: Integrator = customised_module(smooth, "direct").integrator
+        return integrator
 
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
         if wrenches is not None or "inverse" not in self._batch:

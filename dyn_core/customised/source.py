@@ -6,6 +6,7 @@ shares common subexpressions, and its functions keep only what their outputs nee
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal, get_args
@@ -30,6 +31,13 @@ ARGUMENTS: dict[Model, tuple[str, ...]] = {
     "mass_matrix": ("q", "H"),
 }
 """The arguments of a model's function, the answer last."""
+
+ALGORITHMS: dict[Model, tuple[Callable[..., Any], ...]] = {
+    "inverse": (unfolded.inverse,),
+    "direct": (unfolded.direct, unfolded.direct_by_matrices),
+    "mass_matrix": (unfolded.mass_matrix,),
+}
+"""What a model may be traced from; the code with fewest operations is taken."""
 
 SUMMARIES: dict[Model, str] = {
     "inverse": "Write the joint forces tau ({n},) for the motion q, qd, qdd ({n},).",
@@ -137,12 +145,14 @@ def _functions(casadi: ModuleType, record: Floats, n: int, model: Model) -> tupl
     """The lines of a model's function, and of the same over lanes."""
     *names, answer = ARGUMENTS[model]
     symbols = {name: [casadi.SX.sym(f"{name}{j}") for j in range(n)] for name in names}
-    inputs = [symbol for name in names for symbol in symbols[name]]
-    answers, watched, pivots = _trace(casadi, record, model, [_objects(symbols[name]) for name in names])
-
-    expressions = casadi.cse(casadi.vertcat(*answers.values(), *pivots))
-    reached = casadi.which_depends(casadi.vertcat(*watched), casadi.vertcat(*inputs))
-    function = casadi.Function("model", [casadi.vertcat(*inputs)], [expressions])
+    inputs = casadi.vertcat(*(symbol for name in names for symbol in symbols[name]))
+    found = []
+    for algorithm in ALGORITHMS[model]:
+        answers, watched, pivots = _trace(casadi, record, algorithm, [_objects(symbols[name]) for name in names])
+        expressions = casadi.cse(casadi.vertcat(*answers.values(), *pivots))
+        found.append((casadi.Function("model", [inputs], [expressions]), answers, watched))
+    function, answers, watched = min(found, key=lambda each: each[0].n_instructions())
+    reached = casadi.which_depends(casadi.vertcat(*watched), inputs)
     places = [f"{name}[{j}]" for name in names for j in range(n)]
     lines = [f"def {model}({', '.join(ARGUMENTS[model])}):", f'    """{SUMMARIES[model].format(n=n)}"""']
     results = _statements(casadi, function, places, lines, "sin", "cos")
@@ -178,7 +188,7 @@ def _functions(casadi: ModuleType, record: Floats, n: int, model: Model) -> tupl
 
 
 def _trace(
-    casadi: ModuleType, record: Floats, model: Model, arguments: list[Any]
+    casadi: ModuleType, record: Floats, algorithm: Callable[..., Any], arguments: list[Any]
 ) -> tuple[dict[tuple[int, ...], Any], list[Any], list[Any]]:
     """The answers by their places, those in which a value that is not finite must show, and what must be positive."""
     symbolic = record.astype(object)
@@ -188,19 +198,13 @@ def _trace(
         "friction": lambda row, qd: row[FV] * qd + row[FS] * casadi.sign(qd),
         "moves": lambda d: _moves(casadi.SX(d)),
     }
-    pivots: list[Any] = []
-    if model == "mass_matrix":
-        H = unfolded.mass_matrix(symbolic, replacements, *arguments)
-        n = len(H)
-        answers: dict[tuple[int, ...], Any] = {(i, j): casadi.SX(H[i, j]) for i in range(n) for j in range(i, n)}
-        return answers, [answers[j, j] for j in range(n)], pivots
-    if model == "direct":
-        vector, inertias = unfolded.direct(symbolic, replacements, *arguments)
-        pivots = [casadi.SX(d) for d in inertias]
-    else:
-        vector = unfolded.inverse(symbolic, replacements, *arguments)
-    answers = {(j,): casadi.SX(value) for j, value in enumerate(vector)}
-    return answers, list(answers.values()), pivots
+    found = algorithm(symbolic, replacements, *arguments)
+    result, inertias = found if isinstance(found, tuple) else (found, ())
+    answers: dict[tuple[int, ...], Any] = {
+        place: casadi.SX(result[place]) for place in np.ndindex(result.shape) if list(place) == sorted(place)
+    }
+    watched = [value for place, value in answers.items() if len(set(place)) == 1]
+    return answers, watched, [casadi.SX(d) for d in inertias]
 
 
 def _moves(d: Any) -> bool:

@@ -176,7 +176,8 @@ VARIABLES = {
         Variable(
             "method",
             "integrator",
-            "How `simulate` integrates: rk3 (Swartz's third-order Runge-Kutta, the default), rk4, or one of "
+            "How `simulate` integrates: rk3 (Swartz's third-order Runge-Kutta, the default), rk4, euler (first order, "
+            "one evaluation per step; not for closed chains or joints that follow others), or one of "
             f"scipy's adaptive solvers, slower and more exact: {', '.join(ADAPTIVE)}.",
             lambda state: (state.method, ""),
             _set_method,

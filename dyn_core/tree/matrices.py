@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 
 from ..jit import entry, kernel
+from .aba import moves
 from .record import NOT_FINITE, OK, SINGULAR, start_fixed
 from .rnea import newton_euler
 from .walker_orin import composite_bodies
@@ -35,6 +36,31 @@ def cholesky_solve(A, x):
             x[i] -= A[k, i] * x[k]
         x[i] /= A[i, i]
     return OK
+
+
+@kernel
+def solve_from_tips(A, x):
+    """Solve A x = b for the mass matrix A, in place: its lower triangle becomes L and D of A = L^T D L, x the solution.
+
+    The last joint is eliminated first: then the zeros between joints of different branches stay (Featherstone, Rigid
+    Body Dynamics Algorithms, 2008, section 6.5), and D is what `articulated_bodies` calls so.
+    """
+    n = x.shape[0]
+    status = OK
+    for k in range(n - 1, -1, -1):
+        if not moves(A[k, k]):
+            status = SINGULAR
+        for i in range(k - 1, -1, -1):
+            a = A[k, i] / A[k, k]
+            for j in range(i + 1):
+                A[i, j] -= a * A[k, j]
+            A[k, i] = a
+            x[i] -= a * x[k]
+    for k in range(n):
+        x[k] /= A[k, k]
+        for i in range(k):
+            x[k] -= A[k, i] * x[i]
+    return status
 
 
 @entry

@@ -25,8 +25,9 @@ from dyn_core.customised.operations import counted, source_operations
 from dyn_core.customised.robot import difference
 from dyn_core.customised.source import CustomisedSource
 from dyn_core.customised.unfolded import direct, inverse, mass_matrix
-from dyn_core.errors import InputError, MissingLibraryError, SingularityError
+from dyn_core.errors import InputError, MissingLibraryError, SimulationError, SingularityError
 from dyn_core.mechanism import PRISMATIC, REVOLUTE, FloatingBase, Mechanism, Mimic, Springs
+from dyn_core.simulation import Stepper, simulate
 from dyn_core.tree.record import pack
 from nodes import cli, environment
 
@@ -137,6 +138,68 @@ def test_only_the_named_models_are_customised(planar: tuple[Robot, Robot]) -> No
     assert (some.mass_matrix(q) == robot.mass_matrix(q)).all()
     with pytest.raises(InputError, match="one of inverse, direct, mass_matrix"):
         robot.customised("backwards")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["rk3", "rk4", "euler"])
+@pytest.mark.parametrize("name", ["puma560", "springs", "slides"])
+def test_a_customised_robot_moves_as_the_general_one(name: str, method: str) -> None:
+    """With motors, rotors, springs and friction, step by step and at once."""
+    robot = Robot(MECHANISMS[name])
+    own = robot.customised("direct")
+    n, steps = robot.n, 30
+    rng = np.random.default_rng(3)
+    q, qd = rng.uniform(-1.0, 1.0, (2, n))
+    qd[0] = 0.0  # where friction is continuous
+    table = rng.uniform(-5.0, 5.0, (steps, n))
+    general, mine = Stepper(robot, q, qd, method=method), Stepper(own, q, qd, method=method)
+    assert mine._engine.own is not general._engine.own  # type: ignore[union-attr]
+    for drive in table:
+        general.step(drive)
+        mine.step(drive)
+        for found, expected in ((mine.q, general.q), (mine.qd, general.qd), (mine.tau, general.tau)):
+            assert relative(found, expected) < 1e-12
+        mine.q[:], mine.qd[:] = general.q, general.qd
+        assert relative(mine.qdd, general.qdd) < 1e-9
+    driven = {"torques" if robot.mechanism.motors is None else "volts": table}
+    found_rows, expected_rows = (simulate(each, q, qd, steps * 1e-3, method=method, **driven) for each in (own, robot))
+    for field in ("q", "qd", "tau", "drive"):
+        assert relative(getattr(found_rows, field), getattr(expected_rows, field)) < 1e-10
+    for stepper in (mine, general):
+        stepper.reset(q, qd)
+        stepper.step(table[0], 5)
+    assert relative(mine.q, general.q) < 1e-12
+
+
+def test_a_customised_robot_is_pushed_turned_far_and_stopped(planar: tuple[Robot, Robot]) -> None:
+    """Wrenches are the general kernels' business, angles of any size its own, and a motion can fail."""
+    robot, own = planar
+    wrenches = np.random.default_rng(2).normal(size=(2, 6))
+    volts, far = np.array([3.0, -2.0]), np.array([4e6, -5e7])
+    for q, pushed in ((np.zeros(2), wrenches), (far, None), (far, wrenches)):
+        ends = []
+        for each in (robot, own):
+            stepper = Stepper(each, q)
+            stepper.step(volts, wrenches=pushed)
+            stepper.step(volts, 3, wrenches=pushed)
+            result = simulate(each, q, duration=4e-3, volts=volts, wrenches=pushed)
+            np.testing.assert_allclose(result.q[-1], stepper.q, rtol=1e-14)
+            ends.append(np.concatenate([stepper.q - q, stepper.qd]))
+        np.testing.assert_allclose(ends[1], ends[0], rtol=1e-9, atol=1e-14 * np.abs(q).max())
+    stepper = Stepper(own, [0.1, 0.2])
+    with pytest.raises(SimulationError, match="the state before it is kept"):
+        stepper.step(np.full(2, np.nan))
+    np.testing.assert_array_equal(stepper.q, [0.1, 0.2])
+    result = simulate(own, duration=1.0, torques=np.full(2, 1e200))
+    assert "not finite after t =" in result.failure
+
+
+def test_only_a_customised_direct_model_moves(planar: tuple[Robot, Robot]) -> None:
+    robot, _ = planar
+    some = Stepper(robot.customised("inverse"), [0.3, 0.1])
+    general = Stepper(robot, [0.3, 0.1])
+    for stepper in (some, general):
+        stepper.step([1.0, 2.0], 5)
+    np.testing.assert_array_equal(some.q, general.q)
 
 
 def test_no_friction_at_rest() -> None:

@@ -12,6 +12,8 @@ from dyn_core import Robot
 from dyn_core.errors import InputError
 from dyn_core.mechanism import Springs
 from dyn_core.simulation import simulate
+from dyn_core.tree.matrices import solve_from_tips
+from dyn_core.tree.record import OK, SINGULAR
 
 
 def elastic_robot(rng, n):
@@ -72,6 +74,20 @@ def test_a_spring_swings_at_its_frequency_about_its_rest():
     omega = np.sqrt(K / robot.mass_matrix([0.0])[0, 0])
     result = simulate(robot, [rest + 0.2], duration=3.0 * 2 * np.pi / omega, h=1e-4, method="rk4")
     np.testing.assert_allclose(result.q[:, 0], rest + 0.2 * np.cos(omega * result.t), atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [1, 6, 30])
+def test_the_mass_matrix_of_a_tree_is_factored_from_its_tips(n):
+    rng = np.random.default_rng(n)
+    H = Robot(random_mechanism(rng, n)).mass_matrix(rng.normal(size=n))
+    A, b = H.copy(), rng.normal(size=n)
+    x = b.copy()
+    assert solve_from_tips(A, x) == OK
+    L, D = np.tril(A, -1) + np.eye(n), np.diag(np.diag(A))
+    np.testing.assert_allclose(L.T @ D @ L, H, rtol=1e-10, atol=1e-12 * np.abs(H).max())
+    np.testing.assert_allclose(x, np.linalg.solve(H, b), rtol=1e-8)
+    assert not L[(H == 0.0)].any()
+    assert solve_from_tips(np.zeros((n, n)), x) == SINGULAR
 
 
 @pytest.mark.parametrize("n", [1, 6, 30])

@@ -56,7 +56,7 @@ def test_energy_is_conserved():
     assert np.ptp(energies) < 1e-7 * np.abs(energies).max()
 
 
-@pytest.mark.parametrize(("method", "order"), [("rk3", 3), ("rk4", 4)])
+@pytest.mark.parametrize(("method", "order"), [("rk3", 3), ("rk4", 4), ("euler", 1)])
 def test_order_on_the_manifold(method, order):
     robot, q0, qd0 = tumbling()
 

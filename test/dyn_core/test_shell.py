@@ -126,7 +126,7 @@ def test_gravity_is_one_number_or_three(session: Session) -> None:
         ("gravity = 1 2", "gravity needs 1 number or 3"),
         ("DACTimePeriod = 0", "DACTimePeriod must be above 0 s"),
         ("DACTimePeriod = 0.0015", "not a whole number of steps"),
-        ("method = euler", "method is one of rk3, rk4"),
+        ("method = midpoint", "method is one of rk3, rk4, euler"),
         ("units grad", "units are deg or rad"),
         ("inverse_arm now", "takes nothing after it"),
         ("simulate steps", "steps needs a number"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from random_robots import random_mechanism
+from random_robots import pinocchio_model, random_mechanism
 
 import dyn_core
 from dyn_core import Robot, load_robot
@@ -23,11 +24,55 @@ def end(method, h, robot=SMOOTH, duration=0.4):
     return np.concatenate([result.q[-1], result.qd[-1]])
 
 
-@pytest.mark.parametrize(("method", "order"), [("rk3", 3), ("rk4", 4)])
+@pytest.mark.parametrize(("method", "order"), [("rk3", 3), ("rk4", 4), ("euler", 1)])
 def test_order_of_the_fixed_step_integrators(method, order):
     exact = end("DOP853", 0.4)
     coarse, fine = (np.abs(end(method, h) - exact).max() for h in (8e-3, 4e-3))
     assert np.log2(coarse / fine) == pytest.approx(order, abs=0.35)
+
+
+def test_euler_takes_viscous_friction_at_the_end_of_the_step():
+    """(H + h Fv) k = tau - bias, qd += h k, q += h qd, with Pinocchio's H and bias; qdd is k."""
+    mechanism = random_mechanism(np.random.default_rng(4), 5)
+    mechanism = dataclasses.replace(mechanism, Fv=np.array([0.0, 0.3, 2.0, 40.0, 5.0]), Fs=np.zeros(5))
+    model = pinocchio_model(mechanism)
+    data = model.createData()
+    q, qd, tau = np.random.default_rng(5).uniform(-1.0, 1.0, (3, 5))
+    h, steps = 2e-3, 40
+    result = simulate(Robot(mechanism), q, qd, steps * h, torques=tau, h=h, method="euler")
+    for k in range(steps):
+        H = np.triu(pin.crba(model, data, q))
+        H += np.triu(H, 1).T + h * np.diag(mechanism.Fv)
+        qdd = np.linalg.solve(H, tau - pin.rnea(model, data, q, qd, np.zeros(5)) - mechanism.Fv * qd)
+        np.testing.assert_allclose(result.qdd[k], qdd, rtol=1e-9, atol=1e-9)
+        qd = qd + h * qdd
+        q = q + h * qd
+    np.testing.assert_allclose(result.q[-1], q, rtol=1e-10)
+    np.testing.assert_allclose(result.qd[-1], qd, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["four_bar_saha", "gough_stewart"])
+def test_euler_is_for_trees(name):
+    with pytest.raises(InputError, match="not a tree of independent joints"):
+        Stepper(load_robot(name), method="euler")
+
+
+@pytest.mark.parametrize("method", ["rk3", "euler"])
+def test_a_step_is_a_row_of_the_record(method):
+    """Accelerations and torques are computed when they are asked for, after a step or before one."""
+    table = np.random.default_rng(2).uniform(-5.0, 5.0, (8, 6))
+    result = simulate(PUMA, np.full(6, 0.1), duration=8e-3, volts=table, method=method)
+    stepper = Stepper(PUMA, np.full(6, 0.1), method=method)
+    for k, volts in enumerate(table):
+        stepper.step(volts)
+        if k % 2:
+            np.testing.assert_array_equal(stepper.tau, result.tau[k + 1])
+            np.testing.assert_array_equal(stepper.qdd, result.qdd[k + 1])
+        np.testing.assert_array_equal(stepper.q, result.q[k + 1])
+        assert stepper.t == result.t[k + 1]
+    stepper.reset()
+    assert stepper.t == 0.0
+    assert not stepper.qdd.any()
 
 
 @pytest.mark.parametrize("method", ["RK45", "Radau", "LSODA"])
@@ -75,7 +120,7 @@ def test_the_voltage_is_held_over_a_dac_period():
     np.testing.assert_allclose(result.drive[6], VOLTS * 1.005)
 
 
-@pytest.mark.parametrize("method", ["rk3", "rk4", "RK45"])
+@pytest.mark.parametrize("method", ["rk3", "rk4", "euler", "RK45"])
 def test_a_table_of_voltages_is_the_function_that_reads_it(method):
     table = np.random.default_rng(0).uniform(-5, 5, (4, 6))
     rows = iter(table)
@@ -139,7 +184,7 @@ def test_a_failure_keeps_what_was_computed():
         ({"volts": VOLTS, "torques": VOLTS}, "either volts or torques"),
         ({"duration": -1.0}, "duration"),
         ({"h": 0.0}, "step h"),
-        ({"method": "euler"}, "no method 'euler'; there are rk3, rk4"),
+        ({"method": "midpoint"}, "no method 'midpoint'; there are rk3, rk4, euler"),
         ({"dac_period": 1.5e-3}, "not a whole number of steps"),
         ({"volts": [1.0, 2.0]}, "drive has shape"),
         ({"volts": lambda *_: [1.0]}, "drive has shape"),
