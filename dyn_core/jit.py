@@ -98,6 +98,11 @@ class _Uncompiled:
         raise TypeError("not compiled")
 
 
+def is_compiled(function: Any) -> bool:
+    """Whether an entry can be called without compiling (or loading) it first."""
+    return isinstance(function, _Uncompiled) or bool(function.overloads)
+
+
 def compiled_call(function: Any, *args: Any) -> Any:
     """Call an entry with arguments of the right types, compiling it on first use."""
     if isinstance(function, _Uncompiled):

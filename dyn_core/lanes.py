@@ -1,0 +1,328 @@
+"""Numbers in lanes: a few states side by side in the processor's vector registers.
+
+To numba, `Lanes` is a number type of its own: LANES floats on which the arithmetic operators, comparisons, min, max,
+sin and cos act lane by lane. A kernel that is called with arrays of lanes in place of arrays of floats is compiled once
+more, from the same source, and then computes LANES states at a time. A number that meets lanes stands for all of them;
+a condition on lanes holds where it holds in all of them. Sines and cosines are polynomials, because a call into the
+library would be one call per state.
+
+Where there is no numba there are no lanes, and batches run on the kernels as they are.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed, lower_builtin, lower_cast
+from numba.core.typeconv import Conversion
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, models, overload, register_model, types
+from numba.np.arrayobj import populate_array
+
+from .jit import digest, kernel
+
+LANES = 8
+LARGEST_ANGLE = 1e6  # below it a multiple of pi / 2 is taken off exactly
+
+VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+BITS = ir.VectorType(ir.IntType(1), LANES)
+
+
+class Lanes(types.Type):
+    """LANES floats."""
+
+    def __init__(self) -> None:
+        # kernels of other files are kept on disk by the types of their arguments: machine code made with another
+        # version of this file must not be found
+        super().__init__(f"Lanes({LANES}, {digest(Path(__file__))})")
+
+    def can_convert_from(self, typingctx: Any, other: Any) -> Any:
+        return Conversion.promote if isinstance(other, types.Number) else None
+
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        return self if isinstance(other, types.Number) else None
+
+
+class Conditions(types.Type):
+    """LANES truth values."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Conditions({LANES})")
+
+    def can_convert_from(self, typingctx: Any, other: Any) -> Any:
+        return Conversion.promote if isinstance(other, types.Boolean) else None
+
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        return self if isinstance(other, types.Boolean) else None
+
+
+lanes, conditions = Lanes(), Conditions()
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+@register_model(Conditions)
+class _ConditionsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, BITS)
+
+
+@lower_cast(types.Number, Lanes)
+def _spread(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
+    """A number in all lanes."""
+    return _in_all(builder, context.cast(builder, value, given, types.float64), VECTOR)
+
+
+@lower_cast(types.Boolean, Conditions)
+def _spread_condition(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
+    """A condition in all lanes."""
+    return _in_all(builder, value, BITS)
+
+
+def _in_all(builder: Any, value: Any, kind: Any) -> Any:
+    nothing = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
+def _operation(function: Any, given: Any, answer: Any, count: int, generate: Any) -> None:
+    """Let a function of Python act on lanes; numbers among its arguments are put in all lanes."""
+
+    @infer_global(function)
+    class Typing(AbstractTemplate):
+        def generic(self, args: Any, kws: Any) -> Any:
+            fits = len(args) == count and given in args and not kws
+            if fits and all(arg == given or isinstance(arg, types.Number) for arg in args):
+                return signature(answer, *[given] * count)
+            return None
+
+    @lower_builtin(function, *[given] * count)
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return generate(builder, *args)
+
+
+def _compared(sign: str) -> Any:
+    return lambda builder, a, b: builder.fcmp_ordered(sign, a, b)
+
+
+def _unequal(builder: Any, a: Any, b: Any) -> Any:
+    return builder.fcmp_unordered("!=", a, b)
+
+
+def _chosen(sign: str) -> Any:
+    return lambda builder, a, b: builder.select(builder.fcmp_ordered(sign, a, b), a, b)
+
+
+def _library(name: str) -> Any:
+    def generate(builder: Any, *args: Any) -> Any:
+        kind = ir.FunctionType(VECTOR, [VECTOR])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"{name}.v{LANES}f64"), args)
+
+    return generate
+
+
+def _number(builder: Any, bits: Any) -> Any:
+    return builder.uitofp(bits, VECTOR)
+
+
+def _all(builder: Any, bits: Any) -> Any:
+    packed = builder.bitcast(bits, ir.IntType(LANES))
+    return builder.icmp_unsigned("==", packed, ir.Constant(ir.IntType(LANES), -1))
+
+
+for _function, _generate in {
+    operator.add: ir.IRBuilder.fadd,
+    operator.iadd: ir.IRBuilder.fadd,
+    operator.sub: ir.IRBuilder.fsub,
+    operator.isub: ir.IRBuilder.fsub,
+    operator.mul: ir.IRBuilder.fmul,
+    operator.imul: ir.IRBuilder.fmul,
+    operator.truediv: ir.IRBuilder.fdiv,
+    operator.itruediv: ir.IRBuilder.fdiv,
+    min: _chosen("<"),
+    max: _chosen(">"),
+}.items():
+    _operation(_function, lanes, lanes, 2, _generate)
+for _function, _name in {np.rint: "llvm.rint", np.floor: "llvm.floor", abs: "llvm.fabs", math.sqrt: "llvm.sqrt"}.items():
+    _operation(_function, lanes, lanes, 1, _library(_name))
+for _function, _sign in {operator.lt: "<", operator.gt: ">", operator.eq: "=="}.items():
+    _operation(_function, lanes, conditions, 2, _compared(_sign))
+_operation(operator.ne, lanes, conditions, 2, _unequal)
+_operation(operator.neg, lanes, lanes, 1, ir.IRBuilder.fneg)
+_operation(operator.sub, conditions, lanes, 2, lambda builder, a, b: builder.fsub(_number(builder, a), _number(builder, b)))
+_operation(bool, conditions, types.boolean, 1, _all)
+_operation(operator.not_, conditions, types.boolean, 1, lambda builder, a: builder.not_(_all(builder, a)))
+
+
+def _whole(builder: Any, value: Any) -> Any:
+    return builder.fptosi(builder.extract_element(value, ir.IntType(32)(0)), ir.IntType(64))
+
+
+_operation(int, lanes, types.int64, 1, _whole)
+
+
+@intrinsic
+def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """Lane by lane `yes` where the condition holds, else `no`."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(*args)
+
+    return lanes(conditions, lanes, lanes), generate
+
+
+@intrinsic
+def lane(_: Any, value: Any, l: Any) -> Any:
+    """The number in lane l."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.extract_element(*args)
+
+    return types.float64(lanes, types.int64), generate
+
+
+@intrinsic
+def with_lane(_: Any, value: Any, l: Any, number: Any) -> Any:
+    """The same but for the number in lane l."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.insert_element(args[0], args[2], args[1])
+
+    return lanes(lanes, types.int64, types.float64), generate
+
+
+@intrinsic
+def in_lanes(_: Any, array: Any) -> Any:
+    """An array of floats (..., LANES) that begins at a multiple of 64 bytes, as an array (...) of lanes."""
+    kind = types.Array(lanes, array.ndim - 1, "C")
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        given = context.make_array(array)(context, builder, args[0])
+        made = context.make_array(kind)(context, builder)
+        populate_array(
+            made,
+            data=builder.bitcast(given.data, VECTOR.as_pointer()),
+            shape=cgutils.unpack_tuple(builder, given.shape)[:-1],
+            strides=cgutils.unpack_tuple(builder, given.strides)[:-1],
+            itemsize=context.get_constant(types.intp, 8 * LANES),
+            meminfo=given.meminfo,
+        )
+        return impl_ret_borrowed(context, builder, kind, made._getvalue())
+
+    return kind(array), generate
+
+
+# pi / 2 in three parts, the first two of 33 bits (as in fdlibm's e_rem_pio2.c)
+P1, P2, P3 = 1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21
+
+
+@kernel
+def _quarter(x):
+    """(r, k): x = r + k pi / 2 with |r| <= pi / 4."""
+    k = np.rint(x * 0.6366197723675814)
+    return ((x - k * P1) - k * P2) - k * P3, k
+
+
+@kernel
+def _sine(r):
+    """sin r for |r| <= pi / 4; coefficients of the Cephes library (S. L. Moshier, sin.c)."""
+    z = r * r
+    p = 1.58962301576546568060e-10
+    p = p * z - 2.50507477628578072866e-8
+    p = p * z + 2.75573136213857245213e-6
+    p = p * z - 1.98412698295895385996e-4
+    p = p * z + 8.33333333332211858878e-3
+    p = p * z - 1.66666666666666307295e-1
+    return r + r * z * p
+
+
+@kernel
+def _cosine(r):
+    """cos r for |r| <= pi / 4; coefficients of the Cephes library."""
+    z = r * r
+    p = -1.13585365213876817300e-11
+    p = p * z + 2.08757008419747316778e-9
+    p = p * z - 2.75573141792967388112e-7
+    p = p * z + 2.48015872888517045348e-5
+    p = p * z - 1.38888888888730564116e-3
+    p = p * z + 4.16666666666665929218e-2
+    return 1.0 - 0.5 * z + z * z * p
+
+
+@kernel
+def _turn(k):
+    """(1 where k is odd, -1 where its half rounded down is odd): which function, and its sign, in quarter turn k."""
+    half = np.floor(0.5 * k)
+    return k - 2.0 * half, 1.0 - 2.0 * (half - 2.0 * np.floor(0.5 * half))
+
+
+@kernel
+def sine(x):
+    """sin x for |x| < LARGEST_ANGLE."""
+    r, k = _quarter(x)
+    odd, sign = _turn(k)
+    return sign * where(odd > 0.0, _cosine(r), _sine(r))
+
+
+@kernel
+def cosine(x):
+    """cos x for |x| < LARGEST_ANGLE."""
+    r, k = _quarter(x)
+    odd, sign = _turn(k)
+    return sign * where(odd > 0.0, -_sine(r), _cosine(r))
+
+
+@overload(math.sin)
+def _sin(x):
+    return (lambda x: sine(x)) if x == lanes else None
+
+
+@overload(math.cos)
+def _cos(x):
+    return (lambda x: cosine(x)) if x == lanes else None
+
+
+@kernel
+def empty(size):
+    """(size, LANES) floats for `in_lanes`, which begin where a line of the cache does."""
+    space = np.empty((size + 1) * LANES)
+    offset = -(space.ctypes.data // 8) % LANES
+    return space[offset : offset + size * LANES].reshape(size, LANES)
+
+
+@kernel
+def fill(x, rows, first):
+    """Put LANES rows (count, k), from `first` on, in the lanes of x (k,)."""
+    for j in range(rows.shape[1]):
+        value = x[j]
+        for l in range(LANES):
+            value = with_lane(value, l, rows[first + l, j])
+        x[j] = value
+
+
+@kernel
+def drain(x, rows, first):
+    """The other way round."""
+    for j in range(rows.shape[1]):
+        value = x[j]
+        for l in range(LANES):
+            rows[first + l, j] = lane(value, l)
+
+
+@kernel
+def beyond(x):
+    """Whether an angle is too large for `sine` (or not a number)."""
+    for j in range(x.shape[0]):
+        if not abs(x[j]) < LARGEST_ANGLE:
+            return True
+    return False
