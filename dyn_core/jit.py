@@ -21,7 +21,7 @@ COMPILED = numba is not None
 
 
 ROOT = Path(__file__).parent
-_IMPORT = re.compile(rb"^from (\.+)([\w.]*) import ([^(\n]*)", re.MULTILINE)
+_IMPORT = re.compile(rb"^ *from (\.+)([\w.]*) import ([^(\n]*)", re.MULTILINE)
 
 
 @cache

@@ -43,7 +43,7 @@ class Lanes(types.Type):
         super().__init__(f"Lanes({LANES}, {digest(Path(__file__))})")
 
     def can_convert_from(self, typingctx: Any, other: Any) -> Any:
-        return Conversion.promote if isinstance(other, types.Number) else None
+        return Conversion.promote if isinstance(other, types.Number | Conditions) else None
 
     def unify(self, typingctx: Any, other: Any) -> Any:
         return self if isinstance(other, types.Number) else None
@@ -95,14 +95,20 @@ def _in_all(builder: Any, value: Any, kind: Any) -> Any:
     return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
+@lower_cast(Conditions, Lanes)
+def _number(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
+    """1 where a condition holds, else 0."""
+    return builder.uitofp(value, VECTOR)
+
+
 def _operation(function: Any, given: Any, answer: Any, count: int, generate: Any) -> None:
-    """Let a function of Python act on lanes; numbers among its arguments are put in all lanes."""
+    """Let a function of Python act on lanes or on conditions; other arguments are converted."""
 
     @infer_global(function)
     class Typing(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
-            fits = len(args) == count and given in args and not kws
-            if fits and all(arg == given or isinstance(arg, types.Number) for arg in args):
+            fits = len(args) == count and not kws and any(isinstance(arg, Lanes | Conditions) for arg in args)
+            if fits and all(arg == given or given.can_convert_from(self.context, arg) for arg in args):
                 return signature(answer, *[given] * count)
             return None
 
@@ -115,60 +121,58 @@ def _compared(sign: str) -> Any:
     return lambda builder, a, b: builder.fcmp_ordered(sign, a, b)
 
 
-def _unequal(builder: Any, a: Any, b: Any) -> Any:
-    return builder.fcmp_unordered("!=", a, b)
-
-
 def _chosen(sign: str) -> Any:
     return lambda builder, a, b: builder.select(builder.fcmp_ordered(sign, a, b), a, b)
 
 
-def _library(name: str) -> Any:
-    def generate(builder: Any, *args: Any) -> Any:
+def _unequal(builder: Any, a: Any, b: Any) -> Any:
+    return builder.fcmp_unordered("!=", a, b)
+
+
+def _built_in(name: str) -> Any:
+    """A function that LLVM has for vectors."""
+
+    def generate(builder: Any, value: Any) -> Any:
         kind = ir.FunctionType(VECTOR, [VECTOR])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"{name}.v{LANES}f64"), args)
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"{name}.v{LANES}f64"), [value])
 
     return generate
 
 
-def _number(builder: Any, bits: Any) -> Any:
-    return builder.uitofp(bits, VECTOR)
-
-
-def _all(builder: Any, bits: Any) -> Any:
-    packed = builder.bitcast(bits, ir.IntType(LANES))
-    return builder.icmp_unsigned("==", packed, ir.Constant(ir.IntType(LANES), -1))
-
-
-for _function, _generate in {
-    operator.add: ir.IRBuilder.fadd,
-    operator.iadd: ir.IRBuilder.fadd,
-    operator.sub: ir.IRBuilder.fsub,
-    operator.isub: ir.IRBuilder.fsub,
-    operator.mul: ir.IRBuilder.fmul,
-    operator.imul: ir.IRBuilder.fmul,
-    operator.truediv: ir.IRBuilder.fdiv,
-    operator.itruediv: ir.IRBuilder.fdiv,
-    min: _chosen("<"),
-    max: _chosen(">"),
-}.items():
-    _operation(_function, lanes, lanes, 2, _generate)
-for _function, _name in {np.rint: "llvm.rint", np.floor: "llvm.floor", abs: "llvm.fabs", math.sqrt: "llvm.sqrt"}.items():
-    _operation(_function, lanes, lanes, 1, _library(_name))
-for _function, _sign in {operator.lt: "<", operator.gt: ">", operator.eq: "=="}.items():
-    _operation(_function, lanes, conditions, 2, _compared(_sign))
-_operation(operator.ne, lanes, conditions, 2, _unequal)
-_operation(operator.neg, lanes, lanes, 1, ir.IRBuilder.fneg)
-_operation(operator.sub, conditions, lanes, 2, lambda builder, a, b: builder.fsub(_number(builder, a), _number(builder, b)))
-_operation(bool, conditions, types.boolean, 1, _all)
-_operation(operator.not_, conditions, types.boolean, 1, lambda builder, a: builder.not_(_all(builder, a)))
-
-
-def _whole(builder: Any, value: Any) -> Any:
+def _first(builder: Any, value: Any) -> Any:
     return builder.fptosi(builder.extract_element(value, ir.IntType(32)(0)), ir.IntType(64))
 
 
-_operation(int, lanes, types.int64, 1, _whole)
+def _all(builder: Any, value: Any) -> Any:
+    bits = builder.bitcast(value, ir.IntType(LANES))
+    return builder.icmp_unsigned("==", bits, ir.Constant(ir.IntType(LANES), -1))
+
+
+def _not_all(builder: Any, value: Any) -> Any:
+    return builder.not_(_all(builder, value))
+
+
+_operation(operator.add, lanes, lanes, 2, ir.IRBuilder.fadd)
+_operation(operator.iadd, lanes, lanes, 2, ir.IRBuilder.fadd)
+_operation(operator.sub, lanes, lanes, 2, ir.IRBuilder.fsub)
+_operation(operator.isub, lanes, lanes, 2, ir.IRBuilder.fsub)
+_operation(operator.mul, lanes, lanes, 2, ir.IRBuilder.fmul)
+_operation(operator.imul, lanes, lanes, 2, ir.IRBuilder.fmul)
+_operation(operator.truediv, lanes, lanes, 2, ir.IRBuilder.fdiv)
+_operation(operator.itruediv, lanes, lanes, 2, ir.IRBuilder.fdiv)
+_operation(operator.neg, lanes, lanes, 1, ir.IRBuilder.fneg)
+_operation(min, lanes, lanes, 2, _chosen("<"))
+_operation(max, lanes, lanes, 2, _chosen(">"))
+_operation(abs, lanes, lanes, 1, _built_in("llvm.fabs"))
+_operation(np.rint, lanes, lanes, 1, _built_in("llvm.rint"))
+_operation(np.floor, lanes, lanes, 1, _built_in("llvm.floor"))
+_operation(operator.lt, lanes, conditions, 2, _compared("<"))
+_operation(operator.gt, lanes, conditions, 2, _compared(">"))
+_operation(operator.eq, lanes, conditions, 2, _compared("=="))
+_operation(operator.ne, lanes, conditions, 2, _unequal)
+_operation(int, lanes, types.int64, 1, _first)  # of what is the same in all lanes: the row of a parent
+_operation(bool, conditions, types.boolean, 1, _all)
+_operation(operator.not_, conditions, types.boolean, 1, _not_all)
 
 
 @intrinsic
@@ -321,8 +325,8 @@ def drain(x, rows, first):
 
 @kernel
 def beyond(x):
-    """Whether an angle is too large for `sine` (or not a number)."""
+    """Whether an angle is too large for `sine`."""
+    largest = 0.0
     for j in range(x.shape[0]):
-        if not abs(x[j]) < LARGEST_ANGLE:
-            return True
-    return False
+        largest = max(largest, abs(x[j]))
+    return not largest < LARGEST_ANGLE
