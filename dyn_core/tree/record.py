@@ -109,7 +109,7 @@ def friction(row, qd):
         if row[VS] > 0.0:
             fs *= max(-1.0, min(1.0, qd / row[VS]))
         else:
-            fs = fs * (qd > 0.0) - fs * (qd < 0.0)
+            fs *= 1.0 * (qd > 0.0) - 1.0 * (qd < 0.0)
     return row[FV] * qd + fs
 
 
