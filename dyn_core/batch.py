@@ -13,7 +13,7 @@ from .jit import COMPILED, compiled_call, is_compiled
 from .mechanism import Floats
 from .tree.record import BEYOND
 
-MANY = 64  # rows from which on kernels run in lanes
+MANY = 1024  # rows from which on kernels run in lanes: fewer are done in less than a millisecond anyhow
 SMALLEST_SHARE = 256  # rows below which handing work to another thread costs more than it saves
 SMALLEST_SHARE_IN_LANES = 1024
 

@@ -30,6 +30,11 @@ COUNTS = [64, 71, 2500]
 """One share; with rows left over; shares of two threads."""
 
 
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(batch, "MANY", 64)
+
+
 def row_by_row(monkeypatch, call, *arguments):
     with monkeypatch.context() as patch:
         patch.setattr(batch, "MANY", 10**9)
@@ -228,7 +233,7 @@ def test_lanes_are_imported_for_large_batches_only():
         "import numpy as np\n"
         "from dyn_core import load_robot\n"
         "robot = load_robot('planar_2r')\n"
-        "for count in (1, 63, 64):\n"
+        "for count in (1, 1023, 1024):\n"
         "    robot.inverse_dynamics(*np.zeros((3, count, 2)))\n"
         "    print('dyn_core.lanes' in sys.modules)\n"
     )
@@ -240,7 +245,8 @@ def test_without_numba_a_batch_is_the_same():
         "import sys\n"
         "sys.modules['numba'] = None\n"
         "import numpy as np\n"
-        "from dyn_core import load_robot\n"
+        "from dyn_core import batch, load_robot\n"
+        "batch.MANY = 64\n"
         "robot = load_robot('planar_2r')\n"
         "q, qd, x = np.random.default_rng(11).uniform(-1.0, 1.0, (3, 70, 2))\n"
         "print(robot.inverse_dynamics(q, qd, x).tobytes().hex(), robot.forward_dynamics(q, qd, x).tobytes().hex())\n"
