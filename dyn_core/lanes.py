@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed, lower_builtin, lower_cast
+from numba.core.imputils import impl_ret_borrowed
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, models, overload, register_model, types
+from numba.extending import intrinsic, lower_builtin, lower_cast, models, overload, register_model, types
 from numba.np.arrayobj import populate_array
 
 from .jit import digest, kernel
@@ -164,8 +164,8 @@ _operation(operator.neg, lanes, lanes, 1, ir.IRBuilder.fneg)
 _operation(min, lanes, lanes, 2, _chosen("<"))
 _operation(max, lanes, lanes, 2, _chosen(">"))
 _operation(abs, lanes, lanes, 1, _built_in("llvm.fabs"))
-_operation(np.rint, lanes, lanes, 1, _built_in("llvm.rint"))
-_operation(np.floor, lanes, lanes, 1, _built_in("llvm.floor"))
+_operation(round, lanes, lanes, 1, _built_in("llvm.rint"))
+_operation(math.floor, lanes, lanes, 1, _built_in("llvm.floor"))
 _operation(operator.lt, lanes, conditions, 2, _compared("<"))
 _operation(operator.gt, lanes, conditions, 2, _compared(">"))
 _operation(operator.eq, lanes, conditions, 2, _compared("=="))
@@ -233,7 +233,7 @@ P1, P2, P3 = 1.57079632673412561417e00, 6.07710050630396597660e-11, 2.0222662487
 @kernel
 def _quarter(x):
     """(r, k): x = r + k pi / 2 with |r| <= pi / 4."""
-    k = np.rint(x * 0.6366197723675814)
+    k = round(x * 0.6366197723675814)
     return ((x - k * P1) - k * P2) - k * P3, k
 
 
@@ -266,8 +266,8 @@ def _cosine(r):
 @kernel
 def _turn(k):
     """(1 where k is odd, -1 where its half rounded down is odd): which function, and its sign, in quarter turn k."""
-    half = np.floor(0.5 * k)
-    return k - 2.0 * half, 1.0 - 2.0 * (half - 2.0 * np.floor(0.5 * half))
+    half = math.floor(0.5 * k)
+    return k - 2.0 * half, 1.0 - 2.0 * (half - 2.0 * math.floor(0.5 * half))
 
 
 @kernel

@@ -63,7 +63,7 @@ def with_everything(x, y, answer):
     total /= 7.0
     if total * 0.0 == 0.0 and not abs(total) > 100.0:
         total = -total
-    answer[0] = total + 1.0 * (x != y) + 1.0 * (x > y) - 1.0 * (x < 0.0) + np.rint(10.0 * x) + np.floor(10.0 * y)
+    answer[0] = total + 1.0 * (x != y) + 1.0 * (x > y) - 1.0 * (x < 0.0) + round(10.0 * x) + math.floor(10.0 * y)
 
 
 @numba.njit
