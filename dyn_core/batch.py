@@ -45,10 +45,12 @@ def _shared_out(
 ) -> int:
     pool, cores = _threads()
     shares = max(1, min(cores, count // smallest))
+    if shares == 1:
+        return int(compiled_call(kernel, record, *slices(slice(0, count))))
+    if not is_compiled(kernel):  # once, before the threads start
+        compiled_call(kernel, record, *slices(slice(0, 0)))
     edges = [count * k // shares for k in range(shares + 1)]
     first, *others = (slice(lo, hi) for lo, hi in pairwise(edges))
-    if others and not is_compiled(kernel):  # once, before the threads start
-        compiled_call(kernel, record, *slices(slice(0, 0)))
     jobs = [pool.submit(compiled_call, kernel, record.copy(), *slices(part)) for part in others]
-    status = int(compiled_call(kernel, record, *slices(first)))
-    return max([status, *(int(job.result()) for job in jobs)])
+    own = compiled_call(kernel, record.copy(), *slices(first))
+    return max(int(status) for status in (own, *(job.result() for job in jobs)))
