@@ -17,6 +17,7 @@ from dyn_core.customised.robot import customised_module
 from dyn_core.jit import compiled_call
 from dyn_core.mechanism import Mechanism
 from dyn_core.tree.aba import aba_batch
+from dyn_core.tree.lanes import IN_LANES
 from dyn_core.tree.record import pack
 from dyn_core.tree.rnea import rnea_batch
 from dyn_core.tree.walker_orin import mass_matrix_batch
@@ -108,11 +109,12 @@ def _kernels(robot: Robot) -> list[Comparison]:
     for model, (general, arguments, more, shape) in kernels.items():
         own = customised_module(robot.mechanism, model).batch
         found, expected = np.empty((2, ROWS, *shape))
-        mine = partial(compiled_call, own, record, *arguments, found)
-        theirs = partial(compiled_call, general, record, *arguments, *more, expected)
-        mine(), theirs()
-        row = compare(f"{robot.name}: {model}, kernel", mine, "general", theirs, 1.0, (found, expected))
-        rows.append(replace(row, ours=row.ours / ROWS, theirs=row.theirs / ROWS))
+        for how, (ours, peer) in {"kernel": (own, general), "in lanes": (IN_LANES[own], IN_LANES[general])}.items():
+            mine = partial(compiled_call, ours, record, *arguments, found)
+            theirs = partial(compiled_call, peer, record, *arguments, *more, expected)
+            mine(), theirs()
+            row = compare(f"{robot.name}: {model}, {how}", mine, "general", theirs, 1.0, (found, expected))
+            rows.append(replace(row, ours=row.ours / ROWS, theirs=row.theirs / ROWS))
     return rows
 
 

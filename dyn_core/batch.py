@@ -9,10 +9,13 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from .jit import compiled_call
+from .jit import COMPILED, compiled_call, is_compiled
 from .mechanism import Floats
+from .tree.record import BEYOND
 
+MANY = 1024  # rows from which on kernels run in lanes: fewer are done in less than a millisecond anyhow
 SMALLEST_SHARE = 256  # rows below which handing work to another thread costs more than it saves
+SMALLEST_SHARE_IN_LANES = 1024
 
 
 @cache
@@ -24,14 +27,30 @@ def _threads() -> tuple[ThreadPoolExecutor, int]:
 def run_batch(kernel: Any, record: Floats, count: int, slices: Callable[[slice], tuple[Any, ...]]) -> int:
     """Run kernel(record, *slices(rows)) over `count` rows in as many shares as pay; the worst status is returned.
 
+    Many rows run in lanes (several at a time in vector registers) where the kernel can and the angles allow it.
     Kernels release the GIL; every share works on a record of its own.
     """
+    if COMPILED and count >= MANY:
+        from .tree.lanes import IN_LANES  # only now: most programs never ask for so many
+
+        if kernel in IN_LANES:
+            status = _shared_out(IN_LANES[kernel], record, count, slices, SMALLEST_SHARE_IN_LANES)
+            if status != BEYOND:
+                return status
+    return _shared_out(kernel, record, count, slices, SMALLEST_SHARE)
+
+
+def _shared_out(
+    kernel: Any, record: Floats, count: int, slices: Callable[[slice], tuple[Any, ...]], smallest: int
+) -> int:
     pool, cores = _threads()
-    shares = max(1, min(cores, count // SMALLEST_SHARE))
-    edges = [count * k // shares for k in range(shares + 1)]
-    parts = [slice(lo, hi) for lo, hi in pairwise(edges)]
+    shares = max(1, min(cores, count // smallest))
     if shares == 1:
-        return int(compiled_call(kernel, record, *slices(parts[0])))
-    compiled_call(kernel, record, *slices(slice(0, 0)))  # compiled once, before the threads start
-    jobs = [pool.submit(compiled_call, kernel, record.copy(), *slices(part)) for part in parts]
-    return max(int(job.result()) for job in jobs)
+        return int(compiled_call(kernel, record, *slices(slice(0, count))))
+    if not is_compiled(kernel):  # once, before the threads start
+        compiled_call(kernel, record, *slices(slice(0, 0)))
+    edges = [count * k // shares for k in range(shares + 1)]
+    first, *others = (slice(lo, hi) for lo, hi in pairwise(edges))
+    jobs = [pool.submit(compiled_call, kernel, record.copy(), *slices(part)) for part in others]
+    own = compiled_call(kernel, record.copy(), *slices(first))
+    return max(int(status) for status in (own, *(job.result() for job in jobs)))

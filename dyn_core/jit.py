@@ -21,7 +21,7 @@ COMPILED = numba is not None
 
 
 ROOT = Path(__file__).parent
-_IMPORT = re.compile(rb"^from (\.+)([\w.]*) import ([^(\n]*)", re.MULTILINE)
+_IMPORT = re.compile(rb"^ *from (\.+)([\w.]*) import ([^(\n]*)", re.MULTILINE)
 
 
 @cache
@@ -103,6 +103,11 @@ class _Uncompiled:
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError("not compiled")
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether an entry can be called without compiling (or loading) it first."""
+    return isinstance(function, _Uncompiled) or bool(function.overloads)
 
 
 def compiled_call(function: Any, *args: Any) -> Any:

@@ -431,10 +431,14 @@ class Robot:
         return self._positional("", batch, q, shape, row, constant) if answer is None else answer
 
     @cached_property
-    def _link_frames(self) -> tuple[Floats, Floats]:
-        """Rotations (n, 3, 3) and skew matrices of origins (n, 3, 3) of the links' described frames in their bodies."""
-        frames = [self.mechanism.frame(name) for name in self.mechanism.body_names]
-        return np.array([f.R for f in frames]), np.array([skew(f.p) for f in frames])
+    def _link_frames(self) -> Floats:
+        """X (n, 6, 6): w X is a wrench w at a link's described frame, moved to its body's frame."""
+        X = np.zeros((self.n, 6, 6))
+        for moved, name in zip(X, self.mechanism.body_names, strict=True):
+            frame = self.mechanism.frame(name)
+            moved[:3, :3] = moved[3:, 3:] = frame.R.T
+            moved[:3, 3:] = frame.R.T @ skew(frame.p).T
+        return X
 
     def _body_wrenches(self, wrenches: Any, lead: tuple[int, ...]) -> Floats:
         """Wrenches at the links' described frames, moved to the body frames."""
@@ -447,10 +451,10 @@ class Robot:
             ) from None
         if not np.isfinite(w).all():
             raise InputError("wrenches are not finite")
-        R, P = self._link_frames
-        force = np.einsum("jab,...jb->...ja", R, w[..., :3])
-        moment = np.einsum("jab,...jb->...ja", R, w[..., 3:]) + np.einsum("jab,...jb->...ja", P, force)
-        return np.concatenate([force, moment], axis=-1)
+        moved = np.empty((*lead, self.n, 6))
+        by_body = [array.reshape(-1, self.n, 6).swapaxes(0, 1) for array in (w, moved)]
+        np.matmul(by_body[0], self._link_frames, out=by_body[1])
+        return moved
 
     def _frame(self, name: str) -> tuple[int, Floats]:
         try:

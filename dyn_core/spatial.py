@@ -41,14 +41,22 @@ def load6(row, k):
 
 @kernel
 def store6(row, k, s):
-    for i in range(6):
-        row[k + i] = s[i]
+    row[k] = s[0]
+    row[k + 1] = s[1]
+    row[k + 2] = s[2]
+    row[k + 3] = s[3]
+    row[k + 4] = s[4]
+    row[k + 5] = s[5]
 
 
 @kernel
 def add_to6(row, k, s):
-    for i in range(6):
-        row[k + i] += s[i]
+    row[k] += s[0]
+    row[k + 1] += s[1]
+    row[k + 2] += s[2]
+    row[k + 3] += s[3]
+    row[k + 4] += s[4]
+    row[k + 5] += s[5]
 
 
 @kernel
@@ -62,14 +70,28 @@ def load9(row, k):
 
 @kernel
 def store9(row, k, a):
-    for i in range(9):
-        row[k + i] = a[i]
+    row[k] = a[0]
+    row[k + 1] = a[1]
+    row[k + 2] = a[2]
+    row[k + 3] = a[3]
+    row[k + 4] = a[4]
+    row[k + 5] = a[5]
+    row[k + 6] = a[6]
+    row[k + 7] = a[7]
+    row[k + 8] = a[8]
 
 
 @kernel
 def add_to9(row, k, a):
-    for i in range(9):
-        row[k + i] += a[i]
+    row[k] += a[0]
+    row[k + 1] += a[1]
+    row[k + 2] += a[2]
+    row[k + 3] += a[3]
+    row[k + 4] += a[4]
+    row[k + 5] += a[5]
+    row[k + 6] += a[6]
+    row[k + 7] += a[7]
+    row[k + 8] += a[8]
 
 
 @kernel

@@ -38,11 +38,11 @@ class Operations:
 
 
 def source_operations(source: str) -> Operations:
-    """What straight-line source does."""
+    """What straight-line source does; a sign, made of comparisons, is nothing."""
     kinds = {ast.Mult: "*", ast.Add: "+", ast.Sub: "+", ast.Div: "/"}
     counts: Counter[str] = Counter()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.BinOp):
+        if isinstance(node, ast.BinOp) and not any(isinstance(part, ast.Compare) for part in ast.walk(node)):
             counts[kinds[type(node.op)]] += 1
         elif isinstance(node, ast.Call):
             counts["sin"] += 1

@@ -21,7 +21,6 @@ from ..jit import cache_folder, digest
 from ..mechanism import Floats, Mechanism
 from ..robot import Method, Robot
 from ..tree.record import OK, pack
-from .lanes import LANES
 from .source import ARGUMENTS, MODELS, CustomisedSource, Model, customised_source, require_customisable
 
 HERE = Path(__file__)
@@ -31,16 +30,15 @@ ENTRIES = """
 from dyn_core.fastcall import (
     FastCall, answered, bound_to, is_vector, matrix, new_answer, no_answer, vector, words
 )
-from dyn_core.customised.lanes import LANES, any_cosine, any_sine, beyond, cosine, drain, fill, sine, status_of
-from dyn_core.jit import entry, kernel
-import numpy as np
+from dyn_core.jit import COMPILED, entry, kernel
 
-sin, cos = any_sine, any_cosine  # in the function above too
+if COMPILED:
+    from dyn_core.lanes import LANES, any_cosine, any_sine, beyond, drain, empty, fill, in_lanes
+    from dyn_core.tree.lanes import IN_LANES
+    from dyn_core.tree.record import BEYOND
+
+    sin, cos = any_sine, any_cosine  # in the function above too
 {model} = kernel({model})
-
-{lanes}
-
-{model}_lanes = kernel({model}_lanes)
 
 
 @FastCall
@@ -56,19 +54,31 @@ def fast(self, arguments, count):
 
 @entry
 def batch(record, {arguments}):
-    W = np.empty({size})
-    flat = {last}.reshape({last}.shape[0], {answers})
     status = OK
-    for first in range(0, q.shape[0], LANES):
-        {fills}
-        if beyond(W, {n}):
-            for b in range(first, min(first + LANES, q.shape[0])):
-                status = max(status, {model}({rows}))
-        else:
-            {model}_lanes(W)
-            status = max(status, status_of(W, {status}))
-            drain(W, {inputs}, flat, first)
+    for b in range(q.shape[0]):
+        status = max(status, {model}({rows}))
     return status
+
+
+if COMPILED:
+
+    @entry
+    def lanes(record, {arguments}):
+        count = q.shape[0]
+        rows = {last}.reshape(count, {answers})
+        {blocks}
+        answer = in_lanes(empty({answers}))
+        status = OK
+        for k in range(0, count, LANES):
+            first = min(k, count - LANES)
+            {fills}
+            if beyond(q_):
+                return BEYOND
+            status = max(status, {model}({given}, {answer}))
+            drain(answer, rows, first)
+        return status
+
+    IN_LANES[batch] = lanes
 """
 """What the module of a model has beside its source: calls like those of the general kernels. No record is read."""
 
@@ -125,7 +135,7 @@ def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
     path = cache_folder(HERE) / f"{name}.py"
     if not path.is_file():
         source = checked_source(mechanism, model)
-        text = source.text + _entries(mechanism.n, model, source.lanes)
+        text = source.text + _entries(mechanism.n, model)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -181,26 +191,26 @@ def difference(mechanism: Mechanism, source: CustomisedSource) -> float:
     return worst
 
 
-def _entries(n: int, model: Model, lanes: str) -> str:
+def _entries(n: int, model: Model) -> str:
     *given, last = ARGUMENTS[model]
-    inputs, answers = n * len(given), n * n if model == "mass_matrix" else n
-    answer = f"matrix(answer, {n}, {n})" if model == "mass_matrix" else f"vector(answer, {n})"
+    square = model == "mass_matrix"
+    views = [f"vector(a[{k}], {n})" for k in range(len(given))]
+    views.append(f"matrix(answer, {n}, {n})" if square else f"vector(answer, {n})")
     text = ENTRIES + MOTION if model == "direct" else ENTRIES
     return text.format(
-        model=model,
-        lanes=lanes,
         n=n,
+        model=model,
         count=len(given),
         vectors=" and ".join(f"is_vector(context, a[{k}], {n})" for k in range(len(given))),
-        views=", ".join([*(f"vector(a[{k}], {n})" for k in range(len(given))), answer]),
+        views=", ".join(views),
         arguments=", ".join(ARGUMENTS[model]),
         rows=", ".join(f"{argument}[b]" for argument in ARGUMENTS[model]),
         last=last,
-        inputs=inputs,
-        answers=answers,
-        status=inputs + answers,
-        size=LANES * (inputs + answers + 2),
-        fills="; ".join(f"fill(W, {n * k}, {argument}, first)" for k, argument in enumerate(given)),
+        answers=n * n if square else n,
+        blocks="; ".join(f"{argument}_ = in_lanes(empty({n}))" for argument in given),
+        fills="; ".join(f"fill({argument}_, {argument}, first)" for argument in given),
+        given=", ".join(f"{argument}_" for argument in given),
+        answer=f"answer.reshape({n}, {n})" if square else "answer",
     )
 
 

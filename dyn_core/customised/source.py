@@ -19,7 +19,6 @@ from ..tree.base_parameters import base_parameters
 from ..tree.record import FS, FV, GRAVITY, IA, MS, NOT_FINITE, OK, SINGULAR, J, M, P, T, pack
 from ..tree.regressor import standard_parameters
 from . import unfolded
-from .lanes import LANES
 from .operations import Operations, source_operations
 
 Model = Literal["inverse", "direct", "mass_matrix"]
@@ -57,9 +56,6 @@ class CustomisedSource:
     text: str
     """A module of plain Python with one function named after the model."""
     operations: Operations
-    lanes: str
-    """The same function over LANES states, `<model>_lanes(W)`: at places of W the arguments, then the answers, then 0
-    where they are finite, then a number that is positive where they exist."""
 
 
 def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) -> CustomisedSource:
@@ -72,7 +68,7 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
     record = pack(mechanism)
     if grouped:
         group(record, mechanism)
-    lines, lanes = _functions(casadi, without_rounding(record), mechanism.n, model)
+    lines = _function(casadi, without_rounding(record), mechanism.n, model)
     operations = source_operations("\n".join(lines))
     head = [
         f'"""{mechanism.name}: its {model.replace("_", " ")} model, customised by dyn_robot from its description.',
@@ -86,7 +82,7 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
         "",
         "",
     ]
-    return CustomisedSource(model, "\n".join([*head, *lines, ""]), operations, "\n".join([*lanes, ""]))
+    return CustomisedSource(model, "\n".join([*head, *lines, ""]), operations)
 
 
 def require_customisable(mechanism: Mechanism, model: Model) -> None:
@@ -141,8 +137,8 @@ def _casadi() -> ModuleType:
     return casadi
 
 
-def _functions(casadi: ModuleType, record: Floats, n: int, model: Model) -> tuple[list[str], list[str]]:
-    """The lines of a model's function, and of the same over lanes."""
+def _function(casadi: ModuleType, record: Floats, n: int, model: Model) -> list[str]:
+    """The lines of a model's function."""
     *names, answer = ARGUMENTS[model]
     symbols = {name: [casadi.SX.sym(f"{name}{j}") for j in range(n)] for name in names}
     inputs = casadi.vertcat(*(symbol for name in names for symbol in symbols[name]))
@@ -155,7 +151,7 @@ def _functions(casadi: ModuleType, record: Floats, n: int, model: Model) -> tupl
     reached = casadi.which_depends(casadi.vertcat(*watched), inputs)
     places = [f"{name}[{j}]" for name in names for j in range(n)]
     lines = [f"def {model}({', '.join(ARGUMENTS[model])}):", f'    """{SUMMARIES[model].format(n=n)}"""']
-    results = _statements(casadi, function, places, lines, "sin", "cos")
+    results = _statements(casadi, function, places, lines)
 
     values = dict(zip(answers, results, strict=False))
     for place, value in values.items():
@@ -168,23 +164,7 @@ def _functions(casadi: ModuleType, record: Floats, n: int, model: Model) -> tupl
     shown = [values[place] for place in answers if len(set(place)) == 1]
     shown += [place for place, seen in zip(places, reached, strict=True) if not seen]
     lines.append(f"    return OK if 0.0 * ({' + '.join(shown)}) == 0.0 else NOT_FINITE")
-
-    in_lanes = {place: f"W[{k * LANES} + l]" for k, place in enumerate(places)}
-    body: list[str] = []
-    _statements(casadi, function, list(in_lanes.values()), body, "sine", "cosine")
-    after = len(places)
-    for place, value in values.items():
-        for where in dict.fromkeys([place, place[::-1]]):
-            at = after + sum(index * n**k for k, index in enumerate(reversed(where)))
-            body.append(f"    W[{at * LANES} + l] = {value}")
-    after += n ** len(next(iter(answers)))
-    lowest = "1.0"
-    for guard in guards:
-        lowest = f"min({lowest}, {guard})"
-    body.append(f"    W[{after * LANES} + l] = 0.0 * ({' + '.join(in_lanes.get(each, each) for each in shown)})")
-    body.append(f"    W[{(after + 1) * LANES} + l] = {lowest}")
-    lanes = [f"def {model}_lanes(W):", f"    for l in range({LANES}):", *(f"    {line}" for line in body)]
-    return lines, lanes
+    return lines
 
 
 def _trace(
@@ -221,9 +201,7 @@ def _objects(symbols: list[Any]) -> Any:
     return array
 
 
-def _statements(
-    casadi: ModuleType, function: Any, places: list[str], lines: list[str], sine: str, cosine: str
-) -> list[str]:
+def _statements(casadi: ModuleType, function: Any, places: list[str], lines: list[str]) -> list[str]:
     """Append one assignment per operation of a function; returns what its results are called."""
     forms = {
         casadi.OP_ADD: "{} + {}",
@@ -232,9 +210,9 @@ def _statements(
         casadi.OP_NEG: "-{}",
         casadi.OP_SQ: "{0} * {0}",
         casadi.OP_TWICE: "{0} + {0}",
-        casadi.OP_SIN: f"{sine}({{}})",
-        casadi.OP_COS: f"{cosine}({{}})",
-        casadi.OP_SIGN: "1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0",
+        casadi.OP_SIN: "sin({})",
+        casadi.OP_COS: "cos({})",
+        casadi.OP_SIGN: "1.0 * ({0} > 0.0) - 1.0 * ({0} < 0.0)",
     }
     slots: dict[int, str] = {}
     results: dict[int, str] = {}

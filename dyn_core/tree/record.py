@@ -106,12 +106,10 @@ def friction(row, qd):
     """Fv q' + Fs sign(q'), the sign fading linearly to zero below the speed VS."""
     fs = row[FS]
     if fs != 0.0:
-        if abs(qd) < row[VS]:
-            fs *= qd / row[VS]
-        elif qd < 0.0:
-            fs = -fs
-        elif qd == 0.0:
-            fs = 0.0
+        if row[VS] > 0.0:
+            fs *= max(-1.0, min(1.0, qd / row[VS]))
+        else:
+            fs *= 1.0 * (qd > 0.0) - 1.0 * (qd < 0.0)
     return row[FV] * qd + fs
 
 
@@ -138,3 +136,4 @@ OK = 0
 WRONG_SHAPE = 1
 NOT_FINITE = 2
 SINGULAR = 3
+BEYOND = 4  # angles too large for lanes

@@ -113,12 +113,16 @@ def write_base_inertia(row, H):
     """The composite inertia of the whole robot, in the base's rows of H."""
     s = load3(row, IB)
     inertia = full(load6(row, IJ))
-    skew_s = (0.0, -s[2], s[1], s[2], 0.0, -s[0], -s[1], s[0], 0.0)
+    H[3, 1], H[3, 2], H[4, 2] = -s[2], s[1], -s[0]
     for i in range(3):
         H[i, i] = row[IM]
+        H[3 + i, i] = 0.0
         for k in range(3):
             H[3 + i, 3 + k] = inertia[3 * i + k]
-            H[3 + i, k] = skew_s[3 * i + k]
+        for k in range(i):
+            H[3 + i, k] = -H[3 + k, i]
+    for i in range(3):
+        for k in range(3):
             H[k, 3 + i] = H[3 + i, k]
 
 
