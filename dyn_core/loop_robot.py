@@ -325,6 +325,9 @@ class LoopRobot(Robot):
                 tau = self._inverse_call(*arrays)
                 if tau is not None:
                     return tau
+        return self._inverse_rows(values, wrenches)
+
+    def _inverse_rows(self, values: dict[str, Any], wrenches: Any) -> Floats:
         return self._projected(projection.inverse_batch, values, wrenches, (self.n,))
 
     def _bind_inverse(self) -> None:
@@ -495,6 +498,7 @@ class LoopRobot(Robot):
         other = copy.copy(self)
         other.tree = self.tree._with_friction_over(h * np.diag(mobility))
         other._last = self._last.copy()
+        other._inverse_call = never
         return other
 
     # the common path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from .batch import run_batch
 from .errors import ClosureError, InputError, SingularityError, StructureError, WorkspaceError
+from .fastcall import never
 from .jit import compiled_call
 from .loop_robot import Formulation, LoopRobot
 from .loops import parallel
@@ -18,7 +18,7 @@ from .loops.closure import CLOSED, OPEN
 from .loops.constraints import FIRST, SECOND
 from .loops.parallel import BEYOND, LARGEST_LEG, LEG_WIDTH, Parallel
 from .mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Mechanism
-from .tree.record import NOT_FINITE, OK, SINGULAR, WRONG_SHAPE
+from .tree.record import NOT_FINITE, OK, SINGULAR
 
 ORTHOGONAL = 1e-9  # of what makes a leg one that aims, and of a pose's rotation (1e-6)
 SINGULAR_DISTANCE = 1e-3  # below which `check` calls a configuration singular
@@ -119,6 +119,8 @@ class ParallelRobot(LoopRobot):
             leg[parallel.JOINT], leg[parallel.JOINTS], leg[parallel.ROW] = joints[0], len(joints), len(order)
             order += list(own)
             _note_aim(m, joints, loop, leg)
+            if leg[parallel.AIMED] and not m.active[joints[:2]].any():
+                leg[parallel.AIMED] = parallel.SLIDES
         pose = self.tree.forward_kinematics(self.reference, m.body_names[m.n - 1])
         body = m.frame(m.body_names[m.n - 1])
         home = np.concatenate([self.reference[:n], _to_seven(_body_pose(pose[None], body))[0]])
@@ -157,6 +159,7 @@ class ParallelRobot(LoopRobot):
         assert isinstance(other, ParallelRobot)
         other._par = self._fresh()
         other._record_p = self._record_p.copy()
+        other._inverse_call = never
         return other
 
     def with_continuous_friction(self, q: Any, h: float) -> ParallelRobot:
@@ -204,9 +207,7 @@ class ParallelRobot(LoopRobot):
             a[:, :3] -= np.cross(w, np.cross(w, arm))
         at, rates, seconds, inverses, status = self._solve_legs(seven, v, a)
         self._check_reached(at, status, lead, check)
-        # v_body = v - w x arm
-        for k in range(len(inverses)):
-            inverses[k, :, 3:] += np.cross(inverses[k, :, :3], arm[k])
+        inverses[:, :, 3:] += np.cross(inverses[:, :, :3], arm[:, None])  # v_body = v - w x arm
         active = self.joints
         shape = (*lead, self.n)
         return Legs(
@@ -331,8 +332,7 @@ class ParallelRobot(LoopRobot):
             return super().jacobian(q, frame)
         lead, at, J = self._poses(q)
         arm = from_seven(at[:, -7:])[:, :3, :3] @ found.p
-        for k in range(len(J)):
-            J[k, :3] += np.cross(J[k, 3:].T, arm[k]).T
+        J[:, :3] += np.cross(J[:, 3:], arm[:, :, None], axis=1)
         return J.reshape(*lead, 6, self.n)
 
     def inverse_jacobian(self, q: Any, frame: str = "tool") -> Floats:
@@ -426,27 +426,14 @@ class ParallelRobot(LoopRobot):
 
     # dynamics
 
-    def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
-        """Forces of the active joints for a motion of theirs."""
-        if self.formulation != "projection" or self._on_carriers(wrenches):
-            return super().inverse_dynamics(q, qd, qdd, wrenches)
-        if wrenches is None:
-            try:
-                return self._inverse_of(parallel.inverse, q, qd, qdd)
-            except TypeError:  # not plain float64 vectors: converted and checked
-                lead, arrays = self._arrays({"q": q, "qd": qd, "qdd": qdd})
-                if lead == ():
-                    return self._inverse_of(partial(compiled_call, parallel.inverse), *arrays)
-        return self._dynamics_of(parallel.inverse_batch, {"q": q, "qd": qd, "qdd": qdd}, wrenches)
+    def _inverse_rows(self, values: dict[str, Any], wrenches: Any) -> Floats:
+        if self._on_carriers(wrenches):
+            return super()._inverse_rows(values, wrenches)
+        return self._dynamics_of(parallel.inverse_batch, values, wrenches)
 
-    def _inverse_of(self, call: Any, q: Any, qd: Any, qdd: Any) -> Floats:
-        tau = np.empty(self.n)
-        status = call(self._record_p, self._par, q, qd, qdd, tau)
-        if status == OK:
-            return tau
-        if status == WRONG_SHAPE:
-            raise TypeError
-        self._stop(status, self._par)
+    def _bind_inverse(self) -> None:
+        if self._inverse_call is never:
+            self._inverse_call = parallel.inverse.bind(self._record_p, (self.n,), *self._par)
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Any = "matrices") -> Floats:
         """Accelerations of the active joints under forces of theirs."""
@@ -595,7 +582,7 @@ def _note_aim(m: Mechanism, joints: Any, loop: int, leg: Floats) -> None:
     if not (serial and straight and np.abs(offset - (offset @ u) * u).max() < ORTHOGONAL):
         return
     t = np.cross(e, [0.0, 0.0, 1.0])
-    leg[parallel.AIMED] = 1.0
+    leg[parallel.AIMED] = parallel.AIMS
     leg[parallel.TURN] = np.arctan2(t[1], t[0])
     leg[parallel.TILT] = np.arctan2(-w[2], w @ t)
     leg[parallel.LENGTH] = offset @ u
