@@ -21,6 +21,7 @@ from .mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Mechanism
 from .tree.record import NOT_FINITE, OK, SINGULAR
 
 ORTHOGONAL = 1e-9  # of what makes a leg one that aims, and of a pose's rotation (1e-6)
+FARTHEST = 1e6  # characteristic lengths: no pose is looked for beyond
 SINGULAR_DISTANCE = 1e-3  # below which `check` calls a configuration singular
 
 
@@ -124,13 +125,15 @@ class ParallelRobot(LoopRobot):
         pose = self.tree.forward_kinematics(self.reference, m.body_names[m.n - 1])
         body = m.frame(m.body_names[m.n - 1])
         home = np.concatenate([self.reference[:n], _to_seven(_body_pose(pose[None], body))[0]])
-        S = np.eye(6)
-        if len(self.chart) == 3:
+        S = np.eye(6)[:, : len(self.chart)]
+        if len(self.chart) == 3 and m.joint_type[-1] == REVOLUTE:
             R = m.R[n] @ _axis_frame(m, n)
             S = np.zeros((6, 3))
             S[:3, 0], S[:3, 1], S[3:, 2] = R[:, 0], R[:, 1], R[:, 2]
         numbers = np.array([self.size, 0.0])
-        return parallel.parallel(np.ascontiguousarray(rows[order]), legs, self._active, S, numbers, home)
+        return parallel.parallel(
+            np.ascontiguousarray(rows[order]), legs, self._active, np.ascontiguousarray(S), numbers, home
+        )
 
     def _set_record(self) -> None:
         """The record of legs and platform, and the signs that tell working and assembly mode at home."""
@@ -199,14 +202,10 @@ class ParallelRobot(LoopRobot):
         self, pose: Any, twist: Any = None, acceleration: Any = None, frame: str = "tool", check: bool = True
     ) -> Legs:
         """Positions, speeds and accelerations of the active joints at a motion (..., 6) of a frame of the platform."""
-        lead, seven, arm = self._body_poses(pose, frame)
-        v = self._at_body(twist, lead, arm)
-        a = self._at_body(acceleration, lead, arm)
-        if twist is not None and arm.any():
-            w = v[:, 3:]
-            a[:, :3] -= np.cross(w, np.cross(w, arm))
+        lead, arm, seven, v, a = self._body_motion(pose, twist, acceleration, frame)
         at, rates, seconds, inverses, status = self._solve_legs(seven, v, a)
         self._check_reached(at, status, lead, check)
+        self._stand_at(at, status)
         inverses[:, :, 3:] += np.cross(inverses[:, :, :3], arm[:, None])  # v_body = v - w x arm
         active = self.joints
         shape = (*lead, self.n)
@@ -214,6 +213,55 @@ class ParallelRobot(LoopRobot):
             at[:, active].reshape(shape), rates[:, active].reshape(shape), seconds[:, active].reshape(shape),
             inverses.reshape(*shape, 6),
         )  # fmt: skip
+
+    def inverse_dynamics_at(
+        self,
+        pose: Any,
+        twist: Any = None,
+        acceleration: Any = None,
+        wrenches: Any = None,
+        frame: str = "tool",
+        check: bool = True,
+    ) -> Floats:
+        """Forces (..., n) of the active joints for a motion (..., 6) of a frame of the platform at poses (..., 4, 4).
+
+        By (66), without a forward kinematics: there is no doubt which platform's pose is meant. wrenches act on the
+        legs' links and the platform, as those of `inverse_dynamics`.
+        """
+        if self._on_carriers(wrenches):
+            raise InputError(f"{self.name}: a wrench acts on a carrier of the platform, which has no body")
+        lead, _, seven, v, a = self._body_motion(pose, twist, acceleration, frame)
+        count = len(seven)
+        w = self.platform_and_legs(self.tree._flat_wrenches(wrenches, lead, count))
+        at, status, tau = np.empty((count, len(self._par.home))), np.empty(count), np.empty((count, self.n))
+
+        def slices(part: slice) -> tuple[Any, ...]:
+            return self._fresh(), *(x[part] for x in (seven, v, a, w, at, status, tau))
+
+        run_batch(parallel.inverse_at_poses, self._record_p, count, slices)
+        self._check_reached(at, status, lead, check)
+        for k in np.flatnonzero(~np.isfinite(tau).all(axis=1))[:1]:
+            if self._distance_at(at[k]) < SINGULAR_DISTANCE:
+                raise SingularityError(f"{self.name}: at this pose the active joints do not hold the platform")
+            raise InputError(f"{self.name}: the result is not finite; the arguments are too large")
+        self._stand_at(at, status)
+        return tau.reshape(*lead, self.n)
+
+    def _stand_at(self, at: Floats, status: Floats) -> None:
+        """What is asked next is looked for from the last of these configurations."""
+        if len(at) and status[-1] == OK:
+            self._par.at[:] = at[-1]
+
+    def _body_motion(
+        self, pose: Any, twist: Any, acceleration: Any, frame: str
+    ) -> tuple[tuple[int, ...], Floats, Floats, Floats, Floats]:
+        """Leading axes, (m, 3) from the body's origin to the frame; pose (m, 7) and motion (m, 6) of the body."""
+        lead, seven, arm = self._body_poses(pose, frame)
+        v = self._at_body(twist, lead, arm)
+        a = self._at_body(acceleration, lead, arm)
+        w = v[:, 3:]
+        a[:, :3] -= np.cross(w, np.cross(w, arm))
+        return lead, arm, seven, v, a
 
     def _body_poses(self, pose: Any, frame: str) -> tuple[tuple[int, ...], Floats, Floats]:
         """Leading axes, position and quaternion (m, 7) of the platform's body, (m, 3) from its origin to the frame."""
@@ -230,19 +278,29 @@ class ParallelRobot(LoopRobot):
             raise InputError("a pose must hold a rotation matrix, and end with the row 0 0 0 1")
         at = self._platform_frame(frame)
         B = _body_pose(T, at)
-        if self._par.S.shape[1] == 3:
-            self._check_plane(B)
+        self._check_free(B)
         return lead, _to_seven(B), B[:, :3, :3] @ at.p
 
-    def _check_plane(self, B: Floats) -> None:
-        """The platform of a planar robot stays in its plane."""
-        normal = self._par.S[3:, 2]
-        n = len(self._par.home) - 7
-        height = (B[:, :3, 3] - self._par.home[n : n + 3]) @ normal
-        axis = from_seven(self._par.home[None, n:])[0, :3, :3].T @ normal
-        tilt = B[:, :3, :3] @ axis - normal
-        if len(B) and (np.abs(height).max() > 1e-6 * self.size or np.abs(tilt).max() > 1e-6):
-            raise WorkspaceError(f"{self.name}: the pose leaves the plane in which the platform moves")
+    def _check_free(self, B: Floats) -> None:
+        """Poses of the platform are near enough, and those that its freedoms lead to."""
+        n, S = len(self._par.home) - 7, self._par.S
+        home = from_seven(self._par.home[None, n:])[0]
+        d = B[:, :3, 3] - home[:3, 3]
+        if (np.abs(d) > FARTHEST * self.size).any():
+            raise WorkspaceError(f"{self.name}: the pose is {np.abs(d).max():.3g} m away from home, beyond any reach")
+        if S.shape[1] == 6:
+            return
+        axes = S[3:, 2:] if S[3:].any() else np.eye(3)
+        turned = B[:, :3, :3] @ home[:3, :3].T @ axes - axes
+        off = d - d @ S[:3] @ S[:3].T
+        if np.abs(off).max(initial=0.0) > 1e-6 * self.size or np.abs(turned).max(initial=0.0) > 1e-6:
+            raise WorkspaceError(f"{self.name}: the pose {self._leaves}")
+
+    @property
+    def _leaves(self) -> str:
+        """What a motion does that the platform cannot make."""
+        planar = self._par.S[3:].any()
+        return "leaves the plane in which the platform moves" if planar else "turns the platform, which only shifts"
 
     def _platform_frame(self, name: str) -> Any:
         frame = self.mechanism.frame(name)
@@ -260,6 +318,9 @@ class ParallelRobot(LoopRobot):
             raise InputError(f"twists have shape {np.shape(motion)}, expected {(*lead, 6)}") from None
         if not np.isfinite(v).all():
             raise InputError("the twist or acceleration is not finite")
+        S = self._par.S
+        if np.abs(v - v @ S @ S.T).max(initial=0.0) > 1e-9 + 1e-6 * np.abs(v).max(initial=0.0):
+            raise WorkspaceError(f"{self.name}: the twist or acceleration {self._leaves}")
         v[:, :3] -= np.cross(v[:, 3:], arm)
         return v
 
@@ -384,9 +445,11 @@ class ParallelRobot(LoopRobot):
 
     def workspace(self, span: Any, samples: int = 1000, seed: int = 0, frame: str = "tool") -> Workspace:
         """Random poses about home: x, y, z (m) and roll, pitch, yaw (rad) each up to +-span (6,), uniformly."""
-        reach = np.asarray(span, float)
-        if reach.shape != (6,) or not (np.isfinite(reach).all() and (reach >= 0.0).all()) or samples < 0:
+        reach = _numbers(span)
+        if reach.shape != (6,) or not (np.isfinite(reach).all() and (reach >= 0.0).all()):
             raise InputError("the span must be six finite numbers not below zero: x y z (m), roll pitch yaw (rad)")
+        if not isinstance(samples, int | np.integer) or samples < 0:
+            raise InputError(f"the number of samples must be a whole number not below zero, found {samples!r:.80}")
         x = np.random.default_rng(seed).uniform(-reach, reach, (samples, 6))
         poses = np.tile(self._frame_poses(self._par.home[None], frame)[0], (samples, 1, 1))
         poses[:, :3, 3] += x[:, :3]
@@ -453,7 +516,9 @@ class ParallelRobot(LoopRobot):
 
     def platform_wrenches(self, wrench: Any) -> Floats:
         """(..., n of the tree, 6) wrenches of which only the platform's (..., 6), in its described frame, is not 0."""
-        w = np.asarray(wrench, float)
+        w = _numbers(wrench)
+        if w.shape[-1:] != (6,):
+            raise InputError(f"a wrench on the platform has shape {w.shape}, expected (..., 6)")
         out = np.zeros((*w.shape[:-1], self.mechanism.n, 6))
         out[..., -1, :] = w
         return out
@@ -468,9 +533,12 @@ class ParallelRobot(LoopRobot):
 
     def _on_carriers(self, wrenches: Any) -> bool:
         """Whether wrenches act on the carriers too, which only the tree has."""
-        if wrenches is None or np.ndim(wrenches) < 2:
+        if wrenches is None:
             return False
-        return bool(np.any(np.asarray(wrenches)[..., self.chart[0] : self.chart[-1], :]))
+        w = np.asarray(wrenches)
+        if w.ndim < 2 or w.shape[-2] == 1:  # one for all bodies
+            return bool(w.any())
+        return bool(w[..., self.chart[0] : self.chart[-1], :].any())
 
     def platform_and_legs(self, w: Floats) -> Floats:
         """Wrenches (..., K + 1, 6) on legs and platform, from those on the tree's bodies (..., n, 6), or none."""
@@ -523,7 +591,7 @@ def _platform_joints(m: Mechanism) -> Any:
     joints = np.array(chain[::-1])
     kinds = [int(m.joint_type[j]) for j in joints]
     straight = np.array_equal(joints, np.arange(m.n - len(joints), m.n))
-    known = kinds in ([PRISMATIC] * 3 + [REVOLUTE] * 3, [PRISMATIC] * 2 + [REVOLUTE])
+    known = kinds in ([PRISMATIC] * 3 + [REVOLUTE] * 3, [PRISMATIC] * 2 + [REVOLUTE], [PRISMATIC] * 3)
     bare = known and straight and not (
         m.M[joints[:-1]].any() or m.active[joints].any() or m.p[joints[1:]].any()
         or m.Ia[joints].any() or m.Fv[joints].any() or m.Fs[joints].any() or m.elastic[joints].any()
@@ -532,7 +600,7 @@ def _platform_joints(m: Mechanism) -> Any:
     if not across:
         raise StructureError(
             f"{m.name}: the platform must be carried by the last joints, without mass, friction or drive: slides along"
-            " x, y, z and turns about z, y, x in one point, or in a plane slides along x, y and a turn about z"
+            " x, y, z and turns about z, y, x in one point, the slides alone, or slides along x, y and a turn about z"
         )
     return joints
 
@@ -599,6 +667,8 @@ def _axis_frame(m: Mechanism, n: int) -> Floats:
 def _turns(m: Mechanism, first: int, before: Floats, R: Floats) -> Floats:
     """Angles of the turning joints of the platform's chart at its rotation R; before: that of the first one at zero."""
     B = before.T @ R
+    if m.n == first:
+        return np.empty(0)
     if m.n - first == 1:
         return np.array([np.arctan2(B[1, 0], B[0, 0])])
     R12, R23 = m.R[first + 1], m.R[first + 2]
@@ -615,6 +685,13 @@ def _turns(m: Mechanism, first: int, before: Floats, R: Floats) -> Floats:
 def _about_z(angle: float) -> Floats:
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _numbers(x: Any) -> Floats:
+    try:
+        return np.asarray(x, float)
+    except (TypeError, ValueError):
+        raise InputError(f"these must be numbers, found {x!r:.80}") from None
 
 
 def _body_pose(T: Floats, frame: Any) -> Floats:

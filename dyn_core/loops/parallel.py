@@ -128,6 +128,8 @@ class Parallel(NamedTuple):
     """(K + 7,) the same where it stands: a closed configuration."""
     kept: Floats
     """(K + 7,)."""
+    stood: Floats
+    """(K + 7,)."""
     vectors: Floats
     """(5, K) speeds, accelerations, these at nud = 0, forces, and by how much joints miss where their legs close."""
     phi: Floats
@@ -163,7 +165,7 @@ def parallel(rows: Floats, legs: Floats, active: Floats, S: Floats, numbers: Flo
     """A Parallel with arrays of its own, at home."""
     n, f, r = len(home) - 7, len(active), len(rows)
     return Parallel(
-        rows, legs, active, S, numbers, np.full(7, np.nan), home, home.copy(), home.copy(),
+        rows, legs, active, S, numbers, np.full(7, np.nan), home, home.copy(), home.copy(), home.copy(),
         np.zeros((5, n)), np.zeros(r),
         np.zeros((n, LARGEST_LEG)), np.zeros(n), np.zeros((LARGEST_LEG, 6)), np.zeros(n), np.zeros((n, f)),
         np.zeros((f, f)), np.zeros(f), np.zeros((f, f)), np.zeros((4, f)), np.zeros((n, n)), np.zeros((f, f)),
@@ -553,6 +555,22 @@ def arrive(record, par):
 
 
 @uncounted
+def polished(record, par, middle):
+    """`arrive`, and step on to the active positions `middle` for as long as that brings it nearer."""
+    size = ROUNDING
+    for _ in range(ITERATIONS):
+        status = arrive(record, par)
+        if status != OK:
+            return status
+        new = newton_step(par, middle, 1.0)
+        if new < 1e-14 or not new < 0.5 * size:
+            return OK if new < ROUNDING else OPEN
+        size = new
+        move(par, 1.0)
+    return OK
+
+
+@uncounted
 def corrected(record, par, middle, first):
     """Newton from a predicted pose to the active positions `middle`; `first`: size of the step that led there."""
     size = first
@@ -603,9 +621,7 @@ def forward(record, par, target):
         move(par, part)
         status = corrected(record, par, line, part * size)
         if status == OK:
-            status = arrive(record, par)
-        if status == OK and newton_step(par, line, 1.0) > ROUNDING:
-            status = OPEN
+            status = polished(record, par, line)
         if status == OK:
             if part == 1.0:
                 return OK
@@ -634,14 +650,17 @@ NEAR = 0.05  # active positions this close to the last ones (rad or m) are follo
 
 @uncounted
 def forward_near(record, par, target):
-    """`forward` from where it stands if that is near, else, or if that fails, from home."""
+    """`forward` from where it stands and from home, from the nearer one first."""
     near = farthest(par, target) < NEAR
+    copy(par.at, par.stood)
     status = OK
     for attempt in range(2):
-        if attempt == 1 or not near:
+        if near == (attempt == 1):
             copy(par.home, par.at)
+        elif attempt == 1:
+            copy(par.stood, par.at)
         status = forward(record, par, target)
-        if status == OK or not near:
+        if status in (OK, NOT_FINITE):
             break
     return status
 
@@ -849,10 +868,10 @@ def bound_parallel(context):
     """The Parallel whose arrays a fast call is bound to."""
     return Parallel(
         beside(context, 0), beside(context, 1), beside(context, 2)[0], beside(context, 3), beside(context, 4)[0],
-        beside(context, 5)[0], beside(context, 6)[0], beside(context, 7)[0], beside(context, 8)[0], beside(context, 9),
-        beside(context, 10)[0], beside(context, 11), beside(context, 12)[0], beside(context, 13),
-        beside(context, 14)[0], beside(context, 15), beside(context, 16), beside(context, 17)[0], beside(context, 18),
-        beside(context, 19), beside(context, 20), beside(context, 21),
+        beside(context, 5)[0], beside(context, 6)[0], beside(context, 7)[0], beside(context, 8)[0],
+        beside(context, 9)[0], beside(context, 10), beside(context, 11)[0], beside(context, 12),
+        beside(context, 13)[0], beside(context, 14), beside(context, 15)[0], beside(context, 16), beside(context, 17),
+        beside(context, 18)[0], beside(context, 19), beside(context, 20), beside(context, 21), beside(context, 22),
     )  # fmt: skip
 
 
@@ -983,40 +1002,69 @@ def legs_batch(record, par, poses, twists, accelerations, at, rates, seconds, in
     """
     n = record.shape[0] - 2
     f = par.active.shape[0]
-    nu, nud = par.nu[NU], par.nu[NUD]
     for b in range(poses.shape[0]):
-        near = poses_apart(par, poses[b]) < NEAR_POSE
-        found = OPEN
-        for attempt in range(2):
-            if attempt == 1 or not near:
-                par.at[:] = par.home
-            found = reach(record, par, poses[b])
-            if found == OK or not near:
-                break
+        status[b] = reach_near(record, par, poses[b])
         at[b] = par.at
-        status[b] = found
-        if found != OK:
+        if status[b] != OK and status[b] != BEYOND:
             par.at[:] = par.home
             continue
-        if branch(par) <= 0.0:
-            status[b] = BEYOND
-        for c in range(f):
-            nu[c], nud[c] = 0.0, 0.0
-            for d in range(6):
-                nu[c] += par.S[d, c] * twists[b, d]
-                nud[c] += par.S[d, c] * accelerations[b, d]
-        leg_velocities(record, par, nu)
+        freedoms_of(par, twists[b], par.nu[NU])
+        freedoms_of(par, accelerations[b], par.nu[NUD])
+        leg_velocities(record, par, par.nu[NU])
         for j in range(n):
             rates[b, j] = par.vectors[QD, j]
             seconds[b, j] = par.vectors[G0, j]
             for c in range(f):
-                seconds[b, j] += par.E[j, c] * nud[c]
+                seconds[b, j] += par.E[j, c] * par.nu[NUD, c]
         for a in range(f):
             for d in range(6):
                 inverses[b, a, d] = 0.0
                 for c in range(f):
                     inverses[b, a, d] += par.inverse[a, c] * par.S[d, c]
     return OK
+
+
+@entry
+def inverse_at_poses(record, par, poses, twists, accelerations, wrenches, at, status, tau):
+    """Forces tau (batch, f) of the active joints at poses (batch, 7) and motions (batch, 6) of the platform, by (66).
+
+    at (batch, K + 7), status (batch,) as of `legs_batch`; tau is NaN where there is none.
+    """
+    for b in range(poses.shape[0]):
+        found = reach_near(record, par, poses[b])
+        at[b] = par.at
+        tau[b, :] = np.nan
+        if found in (OK, BEYOND):
+            freedoms_of(par, twists[b], par.nu[NU])
+            freedoms_of(par, accelerations[b], par.nu[NUD])
+            leg_velocities(record, par, par.nu[NU])
+            platform_forces(record, par, par.nu[NUD], wrenches[b])
+            tau[b] = par.nu[FORCE]
+            solve_transposed(par.K, par.exchange, tau[b])
+        else:
+            par.at[:] = par.home
+        status[b] = found
+    return OK
+
+
+@uncounted
+def freedoms_of(par, motion, nu):
+    """nu (f,) of a twist or an acceleration (6,)."""
+    along_freedoms(par, load3(motion, 0), load3(motion, 3), nu)
+
+
+@uncounted
+def reach_near(record, par, pose):
+    """`reach` from where it stands if that is near, else, or if that fails, from home; BEYOND a singularity of K."""
+    near = poses_apart(par, pose) < NEAR_POSE
+    found = OPEN
+    for attempt in range(2):
+        if attempt == 1 or not near:
+            copy(par.home, par.at)
+        found = reach(record, par, pose)
+        if found == OK or not near:
+            break
+    return BEYOND if found == OK and branch(par) <= 0.0 else found
 
 
 @uncounted
