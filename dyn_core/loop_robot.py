@@ -211,6 +211,14 @@ class LoopRobot(Robot):
         by_multipliers = self.formulation == "multipliers"
         return motion(self._rows, self._all_rows, self._active, self._passive, by_multipliers, self._last)
 
+    def rechart(self, record: Floats, loops: Motion, q: Floats) -> bool:
+        """Whether another chart of the same configurations was chosen in a simulation's record, one that suits q."""
+        return False
+
+    def in_chart(self, record: Floats, q: Floats) -> Floats:
+        """Positions (n of the tree,) of all joints in the described chart, from those in a simulation's record."""
+        return q
+
     def _gaps(self, q: Floats) -> tuple[Floats, Floats]:
         """How far (m + f,) constraints, and axes that should face each other, are from being met, and d gaps / dq."""
         rest = np.zeros(self.mechanism.n)

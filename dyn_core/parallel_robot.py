@@ -16,12 +16,15 @@ from .loop_robot import Formulation, LoopRobot
 from .loops import parallel
 from .loops.closure import CLOSED, OPEN
 from .loops.constraints import FIRST, SECOND
+from .loops.motion import Motion
 from .loops.parallel import BEYOND, LARGEST_LEG, LEG_WIDTH, Parallel
 from .mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Mechanism
 from .tree.record import NOT_FINITE, OK, SINGULAR
+from .tree.record import T as PLACEMENT
 
 ORTHOGONAL = 1e-9  # of what makes a leg one that aims, and of a pose's rotation (1e-6)
 FARTHEST = 1e6  # characteristic lengths: no pose is looked for beyond
+CHARTED = 0.5  # rad: a turn from the chart's beginning within which it is far from its singularity at 90 degrees
 SINGULAR_DISTANCE = 1e-3  # below which `check` calls a configuration singular
 
 
@@ -466,7 +469,10 @@ class ParallelRobot(LoopRobot):
 
     def _full(self, q_a: Floats) -> Floats:
         if self.formulation != "projection":
-            return super()._full(q_a)
+            try:
+                return super()._full(q_a)
+            except (SingularityError, ClosureError):
+                pass  # of the chart, perhaps: closed by the platform's pose
         self._run(parallel.pose_batch, 1, lambda part: (q_a[None][part], self._one[0][part], self._one[1][part]))
         self._last[:] = self._full_of(self._one[0][0])
         return self._last.copy()
@@ -486,6 +492,66 @@ class ParallelRobot(LoopRobot):
             before = before @ m.R[j + 1] if j + 1 < m.n else before
         x = np.linalg.lstsq(np.stack(slides, axis=1), B[:3, 3] - p, rcond=None)[0]
         return np.concatenate([at[:n], x, _turns(m, n + len(slides), before, B[:3, :3])])
+
+    # simulation in the tree's chart
+
+    def joint_motion(self, q: Any, qd: Any) -> tuple[Floats, Floats]:
+        """Positions and speeds (n of the tree,) of all joints at active positions and speeds q, qd (n,)."""
+        try:
+            return super().joint_motion(q, qd)
+        except (SingularityError, ClosureError):  # of the chart, perhaps: closed by the platform's pose
+            at = self.closed(q, qd)
+            return at.q, at.qd
+
+    def rechart(self, record: Floats, loops: Motion, q: Floats) -> bool:
+        """Let the chart of the platform's turn in a simulation's own record begin anew where it stands at q (n,).
+
+        False, and nothing is done, where it stands near the chart's beginning: then the chart is not what is singular.
+        """
+        if len(self.chart) != 6:
+            return False
+        turns = self.chart[3:]
+        axes: Floats = np.eye(3)
+        if np.abs(loops.q[self.joints] - q).max() > CLOSED:  # a start, not reached yet
+            try:
+                at = self._poses(q)[1][0]
+            except SingularityError:
+                return False
+            loops.q[:] = self._full_of(at)
+            R = from_seven(at[None, -7:])[0, :3, :3]
+        else:
+            R, axes = self._turned(record, loops.q)
+        beginning = self._turned(record, self.reference)[0]
+        if np.trace(beginning.T @ R) > 1.0 + 2.0 * np.cos(CHARTED):
+            return False
+        first = record[turns[0] + 1, PLACEMENT : PLACEMENT + 9].reshape(3, 3)
+        before = self._turned(record[: turns[0] + 1], loops.q)[0]
+        first[:] = before.T @ R @ beginning.T @ before @ first
+        w = axes @ loops.qd[turns]
+        loops.q[turns] = self.reference[turns]
+        loops.qd[turns] = np.linalg.solve(self._turned(record, loops.q)[1], w)
+        return True
+
+    def in_chart(self, record: Floats, q: Floats) -> Floats:
+        """Positions (n of the tree,) of all joints in the described chart, from those in a simulation's record."""
+        if len(self.chart) != 6:
+            return q
+        at = np.concatenate([q[: self.chart[0]], self._par.home[-7:-4], np.empty(4)])
+        at[-4:] = Rotation.from_matrix(self._turned(record, q)[0]).as_quat()
+        full = self._full_of(at)
+        full[self.chart[:3]] = q[self.chart[:3]]
+        return full
+
+    def _turned(self, record: Floats, q: Floats) -> tuple[Floats, Floats]:
+        """Rotation of the last platform's body of a record at positions q, and (3, k) the axes of turns on the way."""
+        R: Floats = np.identity(3)
+        axes = []
+        for j in self.chart[self.chart < len(record) - 1]:
+            R = R @ record[j + 1, PLACEMENT : PLACEMENT + 9].reshape(3, 3)
+            if self.mechanism.joint_type[j] == REVOLUTE:
+                axes.append(R[:, 2])
+                R = R @ _about_z(q[j])
+        return R, np.array(axes).T
 
     # dynamics
 
