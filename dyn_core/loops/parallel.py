@@ -721,11 +721,14 @@ def twist(par, nu):
 
 
 @uncounted
-def twist_of(par, qd_a):
-    """nu of active speeds, in par.nu[NU]; after `linearise`."""
+def velocities_of(record, par, qd_a):
+    """nu of active speeds, in par.nu[NU], and `leg_velocities` there; after `linearise`."""
     nu = par.nu[NU]
     copy(qd_a, nu)
     solve(par.K, par.exchange, nu)
+    leg_velocities(record, par, nu)
+    for a in range(qd_a.shape[0]):
+        par.vectors[QD, int(par.active[a])] = qd_a[a]  # exactly: friction heeds the sign
 
 
 @uncounted
@@ -834,8 +837,7 @@ def inverse_at(record, par, q_a, qd_a, qdd_a, wrenches, tau):
     status = forward_near(record, par, q_a)
     if status != OK:
         return status
-    twist_of(par, qd_a)
-    leg_velocities(record, par, par.nu[NU])
+    velocities_of(record, par, qd_a)
     twist_rate_of(par, qdd_a)
     status = platform_forces(record, par, par.nu[NUD], wrenches)
     copy(par.nu[FORCE], tau)
@@ -892,8 +894,7 @@ def direct_batch(record, par, q_a, qd_a, tau, wrenches, qdd):
         status = forward_near(record, par, q_a[b])
         if status != OK:
             return status
-        twist_of(par, qd_a[b])
-        leg_velocities(record, par, par.nu[NU])
+        velocities_of(record, par, qd_a[b])
         status = accelerate(record, par, tau[b], wrenches[b])
         if status != OK:
             return status
@@ -982,8 +983,7 @@ def motion_batch(record, par, q_a, qd_a, qdd_a, twists, accelerations):
         status = forward_near(record, par, q_a[b])
         if status != OK:
             return status
-        twist_of(par, qd_a[b])
-        leg_velocities(record, par, par.nu[NU])
+        velocities_of(record, par, qd_a[b])
         twist_rate_of(par, qdd_a[b])
         for d in range(6):
             twists[b, d], accelerations[b, d] = 0.0, 0.0

@@ -277,6 +277,20 @@ def test_arguments_that_mean_nothing_are_named() -> None:
         robot.inverse_dynamics_at(robot.home, wrenches=np.ones(6))
 
 
+@pytest.mark.parametrize("kind", MAKERS)
+def test_an_active_joint_at_rest_has_no_coulomb_friction(kind: str, tmp_path: Path) -> None:
+    """Rounding of its speed must not give friction a sign."""
+    robot = load(tmp_path, MAKERS[kind](np.random.default_rng(5)))
+    general = LoopRobot(robot.mechanism)
+    q, qdd = robot.neutral() + 0.01, np.ones(robot.n)
+    for k in range(robot.n):
+        qd = np.linspace(-1.0, 2.0, robot.n)
+        qd[k] = 0.0
+        tau = robot.inverse_dynamics(q, qd, qdd)
+        np.testing.assert_allclose(tau, general.inverse_dynamics(q, qd, qdd), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), qdd, rtol=1e-7, atol=1e-7)
+
+
 def test_one_wrench_for_all_bodies_acts_on_the_carriers_too() -> None:
     robot = shipped("gough_stewart")
     q, rest = robot.neutral() + 0.01, np.zeros(6)
