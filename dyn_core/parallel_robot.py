@@ -123,8 +123,9 @@ class ParallelRobot(LoopRobot):
             leg[parallel.JOINT], leg[parallel.JOINTS], leg[parallel.ROW] = joints[0], len(joints), len(order)
             order += list(own)
             _note_aim(m, joints, loop, leg)
-            if leg[parallel.AIMED] and not m.active[joints[:2]].any():
-                leg[parallel.AIMED] = parallel.SLIDES
+            if leg[parallel.AIMED]:
+                leg[parallel.FLIPPED] = np.cos(self.reference[joints[1]] + leg[parallel.TILT]) < 0.0
+                leg[parallel.AIMED] = parallel.AIMS if m.active[joints[:2]].any() else parallel.SLIDES
         pose = self.tree.forward_kinematics(self.reference, m.body_names[m.n - 1])
         body = m.frame(m.body_names[m.n - 1])
         home = np.concatenate([self.reference[:n], _to_seven(_body_pose(pose[None], body))[0]])

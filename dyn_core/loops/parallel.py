@@ -88,10 +88,11 @@ from .constraints import (
     velocities,
 )
 
-JOINT, JOINTS, ROW, AIMED, TURN, TILT, LENGTH, POINT, SIGN, LEG_WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11
+JOINT, JOINTS, ROW, AIMED, TURN, TILT, LENGTH, POINT, SIGN, FLIPPED, LEG_WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12
 """Columns of a leg: its first joint and how many, its first row, whether it is a universal joint and a slide that aim
 at a point of the platform (then the angles and the length at which its joints are zero, and the point), and the sign
-of det C_i. SLIDES: a leg that aims, of which no other joint than the slide is active."""
+of det C_i; whether it aims the other way round, turned by half a turn and tilted over. SLIDES: a leg that aims, of
+which no other joint than the slide is active."""
 
 AIMS, SLIDES = 1.0, 2.0
 
@@ -266,6 +267,8 @@ def close_leg(record, par, leg):
         point = add(load3(platform, PW), rotate(load9(platform, RW), load3(leg, POINT)))
         x, y, z = unrotate(load9(foot, T), sub(point, load3(foot, P)))
         turn, tilt = aim(x, y, z)
+        if leg[FLIPPED] != 0.0:
+            turn, tilt = turn + pi, pi - tilt
         at[first] = wrapped(turn - leg[TURN])
         at[first + 1] = wrapped(tilt - leg[TILT])
         at[first + 2] = sqrt(x * x + y * y + z * z) - leg[LENGTH]

@@ -119,8 +119,11 @@ def delta(rng: np.random.Generator) -> str:
     return "\n".join(lines) + "\n"
 
 
-def six_chains(rng: np.random.Generator) -> str:
-    """Six legs given joint by joint, with joints that do not meet, ended by spherical and by universal joints."""
+def six_chains(rng: np.random.Generator, aiming: bool = False) -> str:
+    """Six legs given joint by joint, with joints that do not meet, ended by spherical and by universal joints.
+
+    Aiming: their joints meet, which makes them universal joints and slides, one driven in its first joint.
+    """
     lines = head(rng, "{xyz: [0, 0, 1.0]}")
     for k in range(6):
         turn = np.pi / 3 * k
@@ -131,16 +134,19 @@ def six_chains(rng: np.random.Generator) -> str:
         R = random_frame_along(rng, along)
         kinds = [("revolute", "[1, 0, 0]"), ("revolute", "[0, 1, 0]"), ("prismatic", "[0, 0, 1]")]
         origins = [f"{{xyz: {vector(foot)}, rpy: {vector(R)}}}", "{xyz: [0.03, 0.02, 0.1]}", "{xyz: [0.01, 0, 0.2]}"]
-        if k % 2:  # a universal joint at the platform needs one more joint, a turn about the leg
+        if aiming:
+            origins[1:] = "{}", "{}"
+        elif k % 2:  # a universal joint at the platform needs one more joint, a turn about the leg
             kinds.append(("revolute", "[0, 0, 1]"))
             origins.append("{}")
         joints = ", ".join(
             f"{{name: leg{k}_{j}, type: {kind}, origin: {place}, axis: {axis}, "
-            f" active: {str(kind == 'prismatic').lower()},"
+            f" active: {str(j == 0 if aiming and k == 0 else kind == 'prismatic').lower()},"
             f" {drive(rng)}, link: {{{body(rng, 0.8, rng.normal(size=3) * 0.1)}}}}}"
             for j, ((kind, axis), place) in enumerate(zip(kinds, origins, strict=True))
         )
-        end = f"{{kind: {'universal' if k % 2 else 'spherical'}, xyz: [0, 0.01, 0.3], rpy: {vector([0, 0, 0])}}}"
+        at = "[0, 0, 0.3]" if aiming else "[0, 0.01, 0.3]"
+        end = f"{{kind: {'universal' if k % 2 and not aiming else 'spherical'}, xyz: {at}, rpy: {vector([0, 0, 0])}}}"
         there = f"{{xyz: {vector(tip)}, rpy: {vector(R)}}}"
         lines.append(f"  - {{name: leg{k}, type: chain, joints: [{joints}], end: {end}, platform: {there}}}")
     guesses = ", ".join(f"leg{k}_2: 0.6" for k in range(6))
@@ -164,6 +170,7 @@ MAKERS = {
     "3-rrr": three_rrr,
     "3-rrr driven in the middle": lambda rng: three_rrr(rng, active=1),
     "chains": six_chains,
+    "chains that aim": lambda rng: six_chains(rng, aiming=True),
     "delta": delta,
 }
 
