@@ -18,6 +18,8 @@ except ImportError:  # the kernels are plain Python and run without it, slowly
     numba = None
 
 COMPILED = numba is not None
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+"""How every kernel is compiled: no GIL held, no Python exceptions."""
 
 
 ROOT = Path(__file__).parent
@@ -68,17 +70,28 @@ def kept(function: Callable[..., Any]) -> Iterator[None]:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel on its first call: no Python objects, no GIL held, failures by status code, cached on disk."""
-    if numba is None:
-        return function
+    return function if numba is None else _compiled(function)
+
+
+def uncounted(function: Callable[..., Any]) -> Any:
+    """A kernel that counts no references to the arrays it is given.
+
+    With a record of many arrays, that counting takes most of the time of a small kernel. Such a kernel can neither
+    return an array nor assign one to a slice, for which numba would allocate memory.
+    """
+    return function if numba is None else _compiled(function, _nrt=False)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     with kept(function):
-        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)
+        return numba.njit(cache=True, **OPTIONS, **options)(function)
 
 
 def part(function: Callable[..., Any]) -> Any:
     """A kernel that takes other kernels as arguments: compiled into those that call it, and cached with them."""
     if numba is None:
         return function
-    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract"}, forceinline=True)(function)
+    return numba.njit(**OPTIONS, forceinline=True)(function)
 
 
 def entry(function: Callable[..., Any]) -> Any:

@@ -211,6 +211,14 @@ class LoopRobot(Robot):
         by_multipliers = self.formulation == "multipliers"
         return motion(self._rows, self._all_rows, self._active, self._passive, by_multipliers, self._last)
 
+    def rechart(self, record: Floats, loops: Motion, q: Floats) -> bool:
+        """Whether another chart of the same configurations was chosen in a simulation's record, one that suits q."""
+        return False
+
+    def in_chart(self, record: Floats, q: Floats) -> Floats:
+        """Positions (n of the tree,) of all joints in the described chart, from those in a simulation's record."""
+        return q
+
     def _gaps(self, q: Floats) -> tuple[Floats, Floats]:
         """How far (m + f,) constraints, and axes that should face each other, are from being met, and d gaps / dq."""
         rest = np.zeros(self.mechanism.n)
@@ -325,6 +333,9 @@ class LoopRobot(Robot):
                 tau = self._inverse_call(*arrays)
                 if tau is not None:
                     return tau
+        return self._inverse_rows(values, wrenches)
+
+    def _inverse_rows(self, values: dict[str, Any], wrenches: Any) -> Floats:
         return self._projected(projection.inverse_batch, values, wrenches, (self.n,))
 
     def _bind_inverse(self) -> None:
@@ -495,6 +506,7 @@ class LoopRobot(Robot):
         other = copy.copy(self)
         other.tree = self.tree._with_friction_over(h * np.diag(mobility))
         other._last = self._last.copy()
+        other._inverse_call = never
         return other
 
     # the common path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -11,16 +10,21 @@ from scipy.spatial.transform import Rotation
 
 from .batch import run_batch
 from .errors import ClosureError, InputError, SingularityError, StructureError, WorkspaceError
+from .fastcall import never
 from .jit import compiled_call
 from .loop_robot import Formulation, LoopRobot
 from .loops import parallel
 from .loops.closure import CLOSED, OPEN
 from .loops.constraints import FIRST, SECOND
+from .loops.motion import Motion
 from .loops.parallel import BEYOND, LARGEST_LEG, LEG_WIDTH, Parallel
 from .mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Mechanism
-from .tree.record import NOT_FINITE, OK, SINGULAR, WRONG_SHAPE
+from .tree.record import NOT_FINITE, OK, SINGULAR
+from .tree.record import T as PLACEMENT
 
 ORTHOGONAL = 1e-9  # of what makes a leg one that aims, and of a pose's rotation (1e-6)
+FARTHEST = 1e6  # characteristic lengths: no pose is looked for beyond
+CHARTED = 0.5  # rad: a turn from the chart's beginning within which it is far from its singularity at 90 degrees
 SINGULAR_DISTANCE = 1e-3  # below which `check` calls a configuration singular
 
 
@@ -119,16 +123,21 @@ class ParallelRobot(LoopRobot):
             leg[parallel.JOINT], leg[parallel.JOINTS], leg[parallel.ROW] = joints[0], len(joints), len(order)
             order += list(own)
             _note_aim(m, joints, loop, leg)
+            if leg[parallel.AIMED]:
+                leg[parallel.FLIPPED] = np.cos(self.reference[joints[1]] + leg[parallel.TILT]) < 0.0
+                leg[parallel.AIMED] = parallel.AIMS if m.active[joints[:2]].any() else parallel.SLIDES
         pose = self.tree.forward_kinematics(self.reference, m.body_names[m.n - 1])
         body = m.frame(m.body_names[m.n - 1])
         home = np.concatenate([self.reference[:n], _to_seven(_body_pose(pose[None], body))[0]])
-        S = np.eye(6)
-        if len(self.chart) == 3:
+        S = np.eye(6)[:, : len(self.chart)]
+        if len(self.chart) == 3 and m.joint_type[-1] == REVOLUTE:
             R = m.R[n] @ _axis_frame(m, n)
             S = np.zeros((6, 3))
             S[:3, 0], S[:3, 1], S[3:, 2] = R[:, 0], R[:, 1], R[:, 2]
         numbers = np.array([self.size, 0.0])
-        return parallel.parallel(np.ascontiguousarray(rows[order]), legs, self._active, S, numbers, home)
+        return parallel.parallel(
+            np.ascontiguousarray(rows[order]), legs, self._active, np.ascontiguousarray(S), numbers, home
+        )
 
     def _set_record(self) -> None:
         """The record of legs and platform, and the signs that tell working and assembly mode at home."""
@@ -157,6 +166,7 @@ class ParallelRobot(LoopRobot):
         assert isinstance(other, ParallelRobot)
         other._par = self._fresh()
         other._record_p = self._record_p.copy()
+        other._inverse_call = never
         return other
 
     def with_continuous_friction(self, q: Any, h: float) -> ParallelRobot:
@@ -196,23 +206,66 @@ class ParallelRobot(LoopRobot):
         self, pose: Any, twist: Any = None, acceleration: Any = None, frame: str = "tool", check: bool = True
     ) -> Legs:
         """Positions, speeds and accelerations of the active joints at a motion (..., 6) of a frame of the platform."""
-        lead, seven, arm = self._body_poses(pose, frame)
-        v = self._at_body(twist, lead, arm)
-        a = self._at_body(acceleration, lead, arm)
-        if twist is not None and arm.any():
-            w = v[:, 3:]
-            a[:, :3] -= np.cross(w, np.cross(w, arm))
+        lead, arm, seven, v, a = self._body_motion(pose, twist, acceleration, frame)
         at, rates, seconds, inverses, status = self._solve_legs(seven, v, a)
         self._check_reached(at, status, lead, check)
-        # v_body = v - w x arm
-        for k in range(len(inverses)):
-            inverses[k, :, 3:] += np.cross(inverses[k, :, :3], arm[k])
+        self._stand_at(at, status)
+        inverses[:, :, 3:] += np.cross(inverses[:, :, :3], arm[:, None])  # v_body = v - w x arm
         active = self.joints
         shape = (*lead, self.n)
         return Legs(
             at[:, active].reshape(shape), rates[:, active].reshape(shape), seconds[:, active].reshape(shape),
             inverses.reshape(*shape, 6),
         )  # fmt: skip
+
+    def inverse_dynamics_at(
+        self,
+        pose: Any,
+        twist: Any = None,
+        acceleration: Any = None,
+        wrenches: Any = None,
+        frame: str = "tool",
+        check: bool = True,
+    ) -> Floats:
+        """Forces (..., n) of the active joints for a motion (..., 6) of a frame of the platform at poses (..., 4, 4).
+
+        By (66), without a forward kinematics: there is no doubt which platform's pose is meant. wrenches act on the
+        legs' links and the platform, as those of `inverse_dynamics`.
+        """
+        if self._on_carriers(wrenches):
+            raise InputError(f"{self.name}: a wrench acts on a carrier of the platform, which has no body")
+        lead, _, seven, v, a = self._body_motion(pose, twist, acceleration, frame)
+        count = len(seven)
+        w = self.platform_and_legs(self.tree._flat_wrenches(wrenches, lead, count))
+        at, status, tau = np.empty((count, len(self._par.home))), np.empty(count), np.empty((count, self.n))
+
+        def slices(part: slice) -> tuple[Any, ...]:
+            return self._fresh(), *(x[part] for x in (seven, v, a, w, at, status, tau))
+
+        run_batch(parallel.inverse_at_poses, self._record_p, count, slices)
+        self._check_reached(at, status, lead, check)
+        for k in np.flatnonzero(~np.isfinite(tau).all(axis=1))[:1]:
+            if self._distance_at(at[k]) < SINGULAR_DISTANCE:
+                raise SingularityError(f"{self.name}: at this pose the active joints do not hold the platform")
+            raise InputError(f"{self.name}: the result is not finite; the arguments are too large")
+        self._stand_at(at, status)
+        return tau.reshape(*lead, self.n)
+
+    def _stand_at(self, at: Floats, status: Floats) -> None:
+        """What is asked next is looked for from the last of these configurations."""
+        if len(at) and status[-1] == OK:
+            self._par.at[:] = at[-1]
+
+    def _body_motion(
+        self, pose: Any, twist: Any, acceleration: Any, frame: str
+    ) -> tuple[tuple[int, ...], Floats, Floats, Floats, Floats]:
+        """Leading axes, (m, 3) from the body's origin to the frame; pose (m, 7) and motion (m, 6) of the body."""
+        lead, seven, arm = self._body_poses(pose, frame)
+        v = self._at_body(twist, lead, arm)
+        a = self._at_body(acceleration, lead, arm)
+        w = v[:, 3:]
+        a[:, :3] -= np.cross(w, np.cross(w, arm))
+        return lead, arm, seven, v, a
 
     def _body_poses(self, pose: Any, frame: str) -> tuple[tuple[int, ...], Floats, Floats]:
         """Leading axes, position and quaternion (m, 7) of the platform's body, (m, 3) from its origin to the frame."""
@@ -229,19 +282,29 @@ class ParallelRobot(LoopRobot):
             raise InputError("a pose must hold a rotation matrix, and end with the row 0 0 0 1")
         at = self._platform_frame(frame)
         B = _body_pose(T, at)
-        if self._par.S.shape[1] == 3:
-            self._check_plane(B)
+        self._check_free(B)
         return lead, _to_seven(B), B[:, :3, :3] @ at.p
 
-    def _check_plane(self, B: Floats) -> None:
-        """The platform of a planar robot stays in its plane."""
-        normal = self._par.S[3:, 2]
-        n = len(self._par.home) - 7
-        height = (B[:, :3, 3] - self._par.home[n : n + 3]) @ normal
-        axis = from_seven(self._par.home[None, n:])[0, :3, :3].T @ normal
-        tilt = B[:, :3, :3] @ axis - normal
-        if len(B) and (np.abs(height).max() > 1e-6 * self.size or np.abs(tilt).max() > 1e-6):
-            raise WorkspaceError(f"{self.name}: the pose leaves the plane in which the platform moves")
+    def _check_free(self, B: Floats) -> None:
+        """Poses of the platform are near enough, and those that its freedoms lead to."""
+        n, S = len(self._par.home) - 7, self._par.S
+        home = from_seven(self._par.home[None, n:])[0]
+        d = B[:, :3, 3] - home[:3, 3]
+        if (np.abs(d) > FARTHEST * self.size).any():
+            raise WorkspaceError(f"{self.name}: the pose is {np.abs(d).max():.3g} m away from home, beyond any reach")
+        if S.shape[1] == 6:
+            return
+        axes = S[3:, 2:] if S[3:].any() else np.eye(3)
+        turned = B[:, :3, :3] @ home[:3, :3].T @ axes - axes
+        off = d - d @ S[:3] @ S[:3].T
+        if np.abs(off).max(initial=0.0) > 1e-6 * self.size or np.abs(turned).max(initial=0.0) > 1e-6:
+            raise WorkspaceError(f"{self.name}: the pose {self._leaves}")
+
+    @property
+    def _leaves(self) -> str:
+        """What a motion does that the platform cannot make."""
+        planar = self._par.S[3:].any()
+        return "leaves the plane in which the platform moves" if planar else "turns the platform, which only shifts"
 
     def _platform_frame(self, name: str) -> Any:
         frame = self.mechanism.frame(name)
@@ -259,6 +322,9 @@ class ParallelRobot(LoopRobot):
             raise InputError(f"twists have shape {np.shape(motion)}, expected {(*lead, 6)}") from None
         if not np.isfinite(v).all():
             raise InputError("the twist or acceleration is not finite")
+        S = self._par.S
+        if np.abs(v - v @ S @ S.T).max(initial=0.0) > 1e-9 + 1e-6 * np.abs(v).max(initial=0.0):
+            raise WorkspaceError(f"{self.name}: the twist or acceleration {self._leaves}")
         v[:, :3] -= np.cross(v[:, 3:], arm)
         return v
 
@@ -331,8 +397,7 @@ class ParallelRobot(LoopRobot):
             return super().jacobian(q, frame)
         lead, at, J = self._poses(q)
         arm = from_seven(at[:, -7:])[:, :3, :3] @ found.p
-        for k in range(len(J)):
-            J[k, :3] += np.cross(J[k, 3:].T, arm[k]).T
+        J[:, :3] += np.cross(J[:, 3:], arm[:, :, None], axis=1)
         return J.reshape(*lead, 6, self.n)
 
     def inverse_jacobian(self, q: Any, frame: str = "tool") -> Floats:
@@ -384,9 +449,11 @@ class ParallelRobot(LoopRobot):
 
     def workspace(self, span: Any, samples: int = 1000, seed: int = 0, frame: str = "tool") -> Workspace:
         """Random poses about home: x, y, z (m) and roll, pitch, yaw (rad) each up to +-span (6,), uniformly."""
-        reach = np.asarray(span, float)
-        if reach.shape != (6,) or not (np.isfinite(reach).all() and (reach >= 0.0).all()) or samples < 0:
+        reach = _numbers(span)
+        if reach.shape != (6,) or not (np.isfinite(reach).all() and (reach >= 0.0).all()):
             raise InputError("the span must be six finite numbers not below zero: x y z (m), roll pitch yaw (rad)")
+        if not isinstance(samples, int | np.integer) or samples < 0:
+            raise InputError(f"the number of samples must be a whole number not below zero, found {samples!r:.80}")
         x = np.random.default_rng(seed).uniform(-reach, reach, (samples, 6))
         poses = np.tile(self._frame_poses(self._par.home[None], frame)[0], (samples, 1, 1))
         poses[:, :3, 3] += x[:, :3]
@@ -403,7 +470,10 @@ class ParallelRobot(LoopRobot):
 
     def _full(self, q_a: Floats) -> Floats:
         if self.formulation != "projection":
-            return super()._full(q_a)
+            try:
+                return super()._full(q_a)
+            except (SingularityError, ClosureError):
+                pass  # of the chart, perhaps: closed by the platform's pose
         self._run(parallel.pose_batch, 1, lambda part: (q_a[None][part], self._one[0][part], self._one[1][part]))
         self._last[:] = self._full_of(self._one[0][0])
         return self._last.copy()
@@ -424,29 +494,76 @@ class ParallelRobot(LoopRobot):
         x = np.linalg.lstsq(np.stack(slides, axis=1), B[:3, 3] - p, rcond=None)[0]
         return np.concatenate([at[:n], x, _turns(m, n + len(slides), before, B[:3, :3])])
 
+    # simulation in the tree's chart
+
+    def joint_motion(self, q: Any, qd: Any) -> tuple[Floats, Floats]:
+        """Positions and speeds (n of the tree,) of all joints at active positions and speeds q, qd (n,)."""
+        try:
+            return super().joint_motion(q, qd)
+        except (SingularityError, ClosureError):  # of the chart, perhaps: closed by the platform's pose
+            at = self.closed(q, qd)
+            return at.q, at.qd
+
+    def rechart(self, record: Floats, loops: Motion, q: Floats) -> bool:
+        """Let the chart of the platform's turn in a simulation's own record begin anew where it stands at q (n,).
+
+        False, and nothing is done, where it stands near the chart's beginning: then the chart is not what is singular.
+        """
+        if len(self.chart) != 6:
+            return False
+        turns = self.chart[3:]
+        axes: Floats = np.eye(3)
+        if np.abs(loops.q[self.joints] - q).max() > CLOSED:  # a start, not reached yet
+            try:
+                at = self._poses(q)[1][0]
+            except SingularityError:
+                return False
+            loops.q[:] = self._full_of(at)
+            R = from_seven(at[None, -7:])[0, :3, :3]
+        else:
+            R, axes = self._turned(record, loops.q)
+        beginning = self._turned(record, self.reference)[0]
+        if np.trace(beginning.T @ R) > 1.0 + 2.0 * np.cos(CHARTED):
+            return False
+        first = record[turns[0] + 1, PLACEMENT : PLACEMENT + 9].reshape(3, 3)
+        before = self._turned(record[: turns[0] + 1], loops.q)[0]
+        first[:] = before.T @ R @ beginning.T @ before @ first
+        w = axes @ loops.qd[turns]
+        loops.q[turns] = self.reference[turns]
+        loops.qd[turns] = np.linalg.solve(self._turned(record, loops.q)[1], w)
+        return True
+
+    def in_chart(self, record: Floats, q: Floats) -> Floats:
+        """Positions (n of the tree,) of all joints in the described chart, from those in a simulation's record."""
+        if len(self.chart) != 6:
+            return q
+        at = np.concatenate([q[: self.chart[0]], self._par.home[-7:-4], np.empty(4)])
+        at[-4:] = Rotation.from_matrix(self._turned(record, q)[0]).as_quat()
+        full = self._full_of(at)
+        full[self.chart[:3]] = q[self.chart[:3]]
+        return full
+
+    def _turned(self, record: Floats, q: Floats) -> tuple[Floats, Floats]:
+        """Rotation of the last platform's body of a record at positions q, and (3, k) the axes of turns on the way."""
+        R: Floats = np.identity(3)
+        axes = []
+        for j in self.chart[self.chart < len(record) - 1]:
+            R = R @ record[j + 1, PLACEMENT : PLACEMENT + 9].reshape(3, 3)
+            if self.mechanism.joint_type[j] == REVOLUTE:
+                axes.append(R[:, 2])
+                R = R @ _about_z(q[j])
+        return R, np.array(axes).T
+
     # dynamics
 
-    def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
-        """Forces of the active joints for a motion of theirs."""
-        if self.formulation != "projection" or self._on_carriers(wrenches):
-            return super().inverse_dynamics(q, qd, qdd, wrenches)
-        if wrenches is None:
-            try:
-                return self._inverse_of(parallel.inverse, q, qd, qdd)
-            except TypeError:  # not plain float64 vectors: converted and checked
-                lead, arrays = self._arrays({"q": q, "qd": qd, "qdd": qdd})
-                if lead == ():
-                    return self._inverse_of(partial(compiled_call, parallel.inverse), *arrays)
-        return self._dynamics_of(parallel.inverse_batch, {"q": q, "qd": qd, "qdd": qdd}, wrenches)
+    def _inverse_rows(self, values: dict[str, Any], wrenches: Any) -> Floats:
+        if self._on_carriers(wrenches):
+            return super()._inverse_rows(values, wrenches)
+        return self._dynamics_of(parallel.inverse_batch, values, wrenches)
 
-    def _inverse_of(self, call: Any, q: Any, qd: Any, qdd: Any) -> Floats:
-        tau = np.empty(self.n)
-        status = call(self._record_p, self._par, q, qd, qdd, tau)
-        if status == OK:
-            return tau
-        if status == WRONG_SHAPE:
-            raise TypeError
-        self._stop(status, self._par)
+    def _bind_inverse(self) -> None:
+        if self._inverse_call is never:
+            self._inverse_call = parallel.inverse.bind(self._record_p, (self.n,), *self._par)
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Any = "matrices") -> Floats:
         """Accelerations of the active joints under forces of theirs."""
@@ -466,7 +583,9 @@ class ParallelRobot(LoopRobot):
 
     def platform_wrenches(self, wrench: Any) -> Floats:
         """(..., n of the tree, 6) wrenches of which only the platform's (..., 6), in its described frame, is not 0."""
-        w = np.asarray(wrench, float)
+        w = _numbers(wrench)
+        if w.shape[-1:] != (6,):
+            raise InputError(f"a wrench on the platform has shape {w.shape}, expected (..., 6)")
         out = np.zeros((*w.shape[:-1], self.mechanism.n, 6))
         out[..., -1, :] = w
         return out
@@ -481,9 +600,12 @@ class ParallelRobot(LoopRobot):
 
     def _on_carriers(self, wrenches: Any) -> bool:
         """Whether wrenches act on the carriers too, which only the tree has."""
-        if wrenches is None or np.ndim(wrenches) < 2:
+        if wrenches is None:
             return False
-        return bool(np.any(np.asarray(wrenches)[..., self.chart[0] : self.chart[-1], :]))
+        w = np.asarray(wrenches)
+        if w.ndim < 2 or w.shape[-2] == 1:  # one for all bodies
+            return bool(w.any())
+        return bool(w[..., self.chart[0] : self.chart[-1], :].any())
 
     def platform_and_legs(self, w: Floats) -> Floats:
         """Wrenches (..., K + 1, 6) on legs and platform, from those on the tree's bodies (..., n, 6), or none."""
@@ -536,7 +658,7 @@ def _platform_joints(m: Mechanism) -> Any:
     joints = np.array(chain[::-1])
     kinds = [int(m.joint_type[j]) for j in joints]
     straight = np.array_equal(joints, np.arange(m.n - len(joints), m.n))
-    known = kinds in ([PRISMATIC] * 3 + [REVOLUTE] * 3, [PRISMATIC] * 2 + [REVOLUTE])
+    known = kinds in ([PRISMATIC] * 3 + [REVOLUTE] * 3, [PRISMATIC] * 2 + [REVOLUTE], [PRISMATIC] * 3)
     bare = known and straight and not (
         m.M[joints[:-1]].any() or m.active[joints].any() or m.p[joints[1:]].any()
         or m.Ia[joints].any() or m.Fv[joints].any() or m.Fs[joints].any() or m.elastic[joints].any()
@@ -545,7 +667,7 @@ def _platform_joints(m: Mechanism) -> Any:
     if not across:
         raise StructureError(
             f"{m.name}: the platform must be carried by the last joints, without mass, friction or drive: slides along"
-            " x, y, z and turns about z, y, x in one point, or in a plane slides along x, y and a turn about z"
+            " x, y, z and turns about z, y, x in one point, the slides alone, or slides along x, y and a turn about z"
         )
     return joints
 
@@ -595,7 +717,7 @@ def _note_aim(m: Mechanism, joints: Any, loop: int, leg: Floats) -> None:
     if not (serial and straight and np.abs(offset - (offset @ u) * u).max() < ORTHOGONAL):
         return
     t = np.cross(e, [0.0, 0.0, 1.0])
-    leg[parallel.AIMED] = 1.0
+    leg[parallel.AIMED] = parallel.AIMS
     leg[parallel.TURN] = np.arctan2(t[1], t[0])
     leg[parallel.TILT] = np.arctan2(-w[2], w @ t)
     leg[parallel.LENGTH] = offset @ u
@@ -612,6 +734,8 @@ def _axis_frame(m: Mechanism, n: int) -> Floats:
 def _turns(m: Mechanism, first: int, before: Floats, R: Floats) -> Floats:
     """Angles of the turning joints of the platform's chart at its rotation R; before: that of the first one at zero."""
     B = before.T @ R
+    if m.n == first:
+        return np.empty(0)
     if m.n - first == 1:
         return np.array([np.arctan2(B[1, 0], B[0, 0])])
     R12, R23 = m.R[first + 1], m.R[first + 2]
@@ -628,6 +752,13 @@ def _turns(m: Mechanism, first: int, before: Floats, R: Floats) -> Floats:
 def _about_z(angle: float) -> Floats:
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _numbers(x: Any) -> Floats:
+    try:
+        return np.asarray(x, float)
+    except (TypeError, ValueError):
+        raise InputError(f"these must be numbers, found {x!r:.80}") from None
 
 
 def _body_pose(T: Floats, frame: Any) -> Floats:

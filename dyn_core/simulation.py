@@ -146,12 +146,19 @@ class _Closed:
         self, state: State, held: Held, pushed: Any, h: float, first: int, steps: int, method: str, *rows: Floats
     ) -> int:
         table = RUNGE_KUTTA[method]
-        done = compiled_call(
-            closed_rows, self.record, self.loops, self.motors, *state, *held, pushed, h, first, steps, table, *rows
-        )
+        done = -1
+        while True:
+            past = max(done, 0)
+            ahead = (first + past, steps - past, table, *(each[past:] for each in rows))
+            more = compiled_call(closed_rows, self.record, self.loops, self.motors, *state, *held, pushed, h, *ahead)
+            done = past + more if more >= 0 else done
+            if done == steps or self.loops.watch[REASON] == NOT_FINITE:
+                break
+            if not self.robot.rechart(self.record, self.loops, state[0]):
+                break
         self.singularity = None
         if done < steps and self.loops.watch[REASON] != NOT_FINITE:
-            q = self.loops.kept[2].copy()
+            q = self.robot.in_chart(self.record, self.loops.kept[2])
             t = max(done, 0) * h + float(self.loops.watch[TIME])
             self.singularity = Singularity(t, q, self.robot.weakest_loop(q))
         return done

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
 from nodes import shared_memory
@@ -70,21 +70,22 @@ class Supervisor:
     def _start(self, node: NodeSpec, prefix: Sequence[str] = ()) -> None:
         words = sys.executable, "-m", f"nodes.{node.executable}", *self.system.ros_arguments(node)
         command = [*prefix, *node.prefix, *words]
-        process = subprocess.Popen(
-            command,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            preexec_fn=_leash(os.getpid()),
-        )
-        self._processes[node.name] = process
-        reader = threading.Thread(target=self._forward, args=(node.name, process.stdout), daemon=True)
-        reader.start()
-        self._readers.append(reader)
+        with _signals_wait() as usual:
+            process = subprocess.Popen(
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+                preexec_fn=_leash(os.getpid(), usual),
+            )
+            self._processes[node.name] = process
+            reader = threading.Thread(target=self._forward, args=(node.name, process.stdout), daemon=True)
+            reader.start()
+            self._readers.append(reader)
 
     def dead(self) -> tuple[str, int] | None:
         """Name and exit status of a process that has ended, if one has."""
@@ -137,12 +138,24 @@ def in_words(status: int) -> str:
     return f"ended with status {status}"
 
 
-def _leash(parent: int) -> Callable[[], None] | None:
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None).prctl
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[set[signal.Signals]]:
+    """SIGINT and SIGTERM wait until the block's end: Python loses an interrupt in the midst of a fork, and a process
+    that was started but not noted would not be ended. Gives the usual mask."""
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield {signal.Signals(number) for number in usual}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+
+
+def _leash(parent: int, mask: set[signal.Signals]) -> Callable[[], None]:
+    prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
     def tie() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if prctl is None:
+            return
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
             os._exit(1)

@@ -48,6 +48,7 @@ MOTIONS = {
     "spatial": (("x", "prismatic"), ("y", "prismatic"), ("z", "prismatic"),
                 ("yaw", "revolute"), ("pitch", "revolute"), ("roll", "revolute")),
     "planar": (("x", "prismatic"), ("y", "prismatic"), ("yaw", "revolute")),
+    "translational": (("x", "prismatic"), ("y", "prismatic"), ("z", "prismatic")),
 }  # fmt: skip
 AXES = {
     "x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0),
@@ -107,9 +108,11 @@ def read_parallel(root: Section) -> ParallelFile:
             break
     freedoms = len(MOTIONS.get(motion, ()))
     active = sum(joint.active for joint in joints if joint.kind != "fixed")
-    if names and active != freedoms:
+    whole = len(cuts) == len(names)  # else it was said what is wrong with a leg
+    if names and whole and freedoms and active != freedoms:
         found = f"{active} active joints in {len(names)} legs, but the platform has {freedoms} freedoms"
-        root.problem("legs", found, f"as many active joints as freedoms, {freedoms}")
+        allowed = f"as many active joints as freedoms, {freedoms}; a platform that moves in another way than"
+        root.problem("legs", found, f"{allowed} {', '.join(MOTIONS)} is described by joints and loops")
     joints += _platform_joints(section, name, motion, home)
     return ParallelFile(joints, cuts, name, start)
 
@@ -128,7 +131,10 @@ def closed_at(root: Section, mechanism: Mechanism, file: ParallelFile) -> Mechan
 
 def _platform_joints(section: Section, name: str, motion: str, home: Floats) -> list[_Joint]:
     inertial = _read_inertial(section)
-    least = np.linalg.eigvalsh(inertial.inertia)[0] if motion == "spatial" else inertial.inertia[2, 2]
+    least = {
+        "spatial": np.linalg.eigvalsh(inertial.inertia)[0],
+        "planar": inertial.inertia[2, 2],
+    }.get(motion, np.inf)
     if not inertial.mass > 0.0:
         section.problem("mass", f"found {inertial.mass:g}", "a mass > 0 in kg")
     elif not least > 0.0:
@@ -164,7 +170,10 @@ def _read_ups(
     """Universal joint on the base, actuated slide, spherical joint on the platform; q is the leg's length."""
     foot, tip = leg.vector("base", 3, unit="m"), leg.vector("platform", 3, unit="m")
     along = home[:3, :3] @ tip + home[:3, 3] - foot
-    joints += _universal(leg, name, "lower", "base", np.eye(3), foot, along, start)
+    universal = _universal(leg, name, "lower", "base", np.eye(3), foot, along, start)
+    if not universal:
+        return
+    joints += universal
     slide = _passive(leg, name, "prismatic", f"{name}_upper", f"{name}_lower", Placement(pose(), pose()))
     slide.section, slide.active = leg, True
     slide.inertial = _read_rod(leg, "upper")
@@ -172,6 +181,7 @@ def _read_ups(
     if slide.limits[0] <= 0.0 and "limits" in leg and math.isfinite(slide.limits[0]):
         leg.problem("limits", f"the shortest length is {slide.limits[0]:g} m", "lengths > 0 in m")
     start[name] = float(np.linalg.norm(along))
+    _check_home(leg, slide, start[name])
     joints.append(slide)
     cuts.append(_cut(leg, name, "spherical", f"{name}_upper", pose(), platform, pose(p=tip)))
 
@@ -197,11 +207,20 @@ def _read_rss(
     crank.section, crank.active = leg, True
     crank.inertial = _read_inertial(leg.section("crank", ROD_KEYS))
     _read_motion(leg, crank)
-    joints.append(crank)
+    _check_home(leg, crank, 0.0)
     along = home[:3, :3] @ tip + home[:3, 3] - elbow
-    joints += _universal(leg, name, "rod", f"{name}_crank", R, R.T @ arm, along, start, free=True)
+    universal = _universal(leg, name, "rod", f"{name}_crank", R, R.T @ arm, along, start, free=True)
+    if not universal:
+        return
+    joints += [crank, *universal]
     length = np.array([0.0, 0.0, np.linalg.norm(along)])
     cuts.append(_cut(leg, name, "spherical", f"{name}_rod", pose(p=length), platform, pose(p=tip)))
+
+
+def _check_home(leg: Section, joint: _Joint, at: float) -> None:
+    low, high = joint.limits
+    if low < high and not low <= at <= high:
+        leg.problem("limits", f"{low:g} to {high:g}, but the home pose has it at {at:.6g}", "limits that hold the home")
 
 
 def _universal(
@@ -220,6 +239,8 @@ def _universal(
     R: of the parent's frame; at: the joint's centre in it; along: from there to the rod's other end at home, base axes.
     """
     length = float(np.linalg.norm(along))
+    if not math.isfinite(length):  # then it was said where
+        return []
     if not length > SHORTEST:
         leg.problem("platform", "the leg has no length in the home pose", "a point away from the other end, in m")
         return []

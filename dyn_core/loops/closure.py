@@ -9,7 +9,7 @@ J_p is square: of redundant constraints as many independent ones are kept as the
 
 from __future__ import annotations
 
-from ..jit import entry, kernel
+from ..jit import entry, kernel, uncounted
 from ..tree.kinematics import body_poses
 from ..tree.record import NOT_FINITE, OK, SINGULAR
 from .constraints import MODE, constraint_bias, constraint_jacobian, constraint_values, velocity_pass
@@ -23,7 +23,7 @@ STRIDE = 0.1  # largest step of an active joint (rad or m) that is closed in one
 SMALLEST_PIVOT = 1e-9  # of J_p, relative to its largest entry: below it the configuration is singular
 
 
-@kernel
+@uncounted
 def factor(A, pivots):
     """LU factors of A (k, k) in place with row pivoting; returns the smallest pivot over the largest entry of A."""
     k = A.shape[0]
@@ -51,7 +51,7 @@ def factor(A, pivots):
     return smallest / largest if largest > 0.0 else 0.0
 
 
-@kernel
+@uncounted
 def determinant(A, pivots):
     """det A from what `factor` left."""
     det = 1.0
@@ -60,7 +60,7 @@ def determinant(A, pivots):
     return det
 
 
-@kernel
+@uncounted
 def solve(A, pivots, x):
     """x (k,) becomes A^-1 x, A and pivots from `factor`."""
     k = A.shape[0]
@@ -76,7 +76,7 @@ def solve(A, pivots, x):
             x[i] -= A[i, c] * x[c]
 
 
-@kernel
+@uncounted
 def largest_of(x):
     size = 0.0
     for i in range(x.shape[0]):

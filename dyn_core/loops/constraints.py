@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..jit import entry, kernel
+from ..jit import entry, uncounted
 from ..mechanism import CUT_JOINTS, PRISMATIC, Floats, Mechanism
 from ..spatial import add, cross, dot, load3, load9, rotate, store3, sub, unrotate
 from ..tree.kinematics import body_poses
@@ -45,16 +45,28 @@ def pack_rows(mechanism: Mechanism, kinds: Mapping[str, Any] = CUT_JOINTS) -> tu
     return np.array(rows).reshape(-1, ROW_WIDTH), owners
 
 
-@kernel
+@uncounted
 def velocity_pass(record, q, qd):
     """Poses and velocities of all bodies, and their accelerations at qdd = 0 without gravity, in body axes."""
     body_poses(record, q)
+    base_at_rest(record)
+    velocities(record, qd, 0, q.shape[0])
+
+
+@uncounted
+def base_at_rest(record):
+    """A base that neither moves nor stands for gravity."""
     base = record[0]
     zero = (0.0, 0.0, 0.0)
     store3(base, V, zero)
     store3(base, VD, zero)
     store3(base, WD, zero)
-    for j in range(q.shape[0]):
+
+
+@uncounted
+def velocities(record, qd, first, last):
+    """Velocities and accelerations at qdd = 0 of the bodies on joints first ... last - 1, at the record's poses."""
+    for j in range(first, last):
         row = record[j + 1]
         up = record[int(row[PARENT])]
         a = load9(row, A)
@@ -69,19 +81,19 @@ def velocity_pass(record, q, qd):
         store3(row, VD, add(unrotate(a, add(load3(up, VD), cross(wdi, p))), linear))
 
 
-@kernel
+@uncounted
 def axis_of(body, row, frame, k):
     """Axis k of a frame fixed in a body, in base axes."""
     return rotate(load9(body, RW), (row[frame + k], row[frame + 3 + k], row[frame + 6 + k]))
 
 
-@kernel
+@uncounted
 def origin_of(body, row, frame):
     """Origin of a frame fixed in a body, in the base frame."""
     return add(load3(body, PW), rotate(load9(body, RW), load3(row, frame + 9)))
 
 
-@kernel
+@uncounted
 def constraint_values(record, rows, phi):
     """phi (m,) at the poses that the record holds."""
     for k in range(rows.shape[0]):
@@ -94,7 +106,7 @@ def constraint_values(record, rows, phi):
             phi[k] = dot(a, axis_of(second, row, FRAMES + 12, int(row[AXIS_B])))
 
 
-@kernel
+@uncounted
 def add_ancestors(record, body, point, force, moment, J):
     """Add to a Jacobian row J (n,) what the joints below a body do to force . v(point) + moment . w."""
     r = body
@@ -108,7 +120,7 @@ def add_ancestors(record, body, point, force, moment, J):
         r = int(row[PARENT])
 
 
-@kernel
+@uncounted
 def constraint_jacobian(record, rows, J):
     """J (m, n) at the poses that the record holds."""
     zero = (0.0, 0.0, 0.0)
@@ -129,7 +141,7 @@ def constraint_jacobian(record, rows, J):
             add_ancestors(record, j, zero, zero, (-c[0], -c[1], -c[2]), J[k])
 
 
-@kernel
+@uncounted
 def constraint_bias(record, rows, bias):
     """phi'' (m,) at qdd = 0, after `velocity_pass`."""
     for k in range(rows.shape[0]):

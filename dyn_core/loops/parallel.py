@@ -26,13 +26,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..jit import entry, kernel
+from ..fastcall import FastCall, answered, are_vectors, beside, bound_to, model, new_answer, no_answer, vector, words
+from ..jit import entry, kernel, uncounted
 from ..mechanism import Floats
 from ..spatial import (
     add,
     compose,
     congruence,
     cross,
+    dot,
     load3,
     load6,
     load9,
@@ -58,7 +60,6 @@ from ..tree.record import (
     SINGULAR,
     VD,
     WD,
-    WRONG_SHAPE,
     J,
     M,
     P,
@@ -80,26 +81,31 @@ from .constraints import (
     V,
     add_ancestors,
     axis_of,
+    base_at_rest,
     constraint_bias,
     constraint_values,
     origin_of,
-    velocity_pass,
+    velocities,
 )
 
-JOINT, JOINTS, ROW, AIMED, TURN, TILT, LENGTH, POINT, SIGN, LEG_WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11
+JOINT, JOINTS, ROW, AIMED, TURN, TILT, LENGTH, POINT, SIGN, FLIPPED, LEG_WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12
 """Columns of a leg: its first joint and how many, its first row, whether it is a universal joint and a slide that aim
 at a point of the platform (then the angles and the length at which its joints are zero, and the point), and the sign
-of det C_i."""
+of det C_i; whether it aims the other way round, turned by half a turn and tilted over. SLIDES: a leg that aims, of
+which no other joint than the slide is active."""
+
+AIMS, SLIDES = 1.0, 2.0
 
 LARGEST_LEG = 6  # joints
 ITERATIONS = 30
 STRIDE = 0.25  # largest move of the platform that is followed in one go, in rad and in characteristic lengths
 SHORTEST_STRIDE = 1e-6  # part of the way; below it a singularity is in the way
+ROUNDING = 1e-10  # size of a step below which rounding, not the branch, keeps the iteration from contracting
 CONTRACTION = 0.4  # of the Newton step, else the stride is divided: the iteration must stay on its branch
 NEAR_POSE = 0.3  # a pose this close to the last one is reached from there, else from home
 STRIDE_OF_POSES = 0.1  # on the way there, unless all legs are solved in closed form
 BEYOND = 5  # status: the pose is in another assembly mode, beyond a singularity
-QD, QDD, G0, GAMMA = range(4)  # rows of vectors
+QD, QDD, G0, GAMMA, OPENING = range(5)  # rows of vectors
 
 
 class Parallel(NamedTuple):
@@ -115,14 +121,18 @@ class Parallel(NamedTuple):
     """(6, f)."""
     numbers: Floats
     """(2,) characteristic length, sign of det K."""
+    known: Floats
+    """(7,) the pose of the platform that the factors of the inverse Jacobian belong to, NaN where there are none."""
     home: Floats
     """(K + 7,) joints of the legs, and position and quaternion of the platform, in the home pose."""
     at: Floats
     """(K + 7,) the same where it stands: a closed configuration."""
     kept: Floats
     """(K + 7,)."""
+    stood: Floats
+    """(K + 7,)."""
     vectors: Floats
-    """(4, K)."""
+    """(5, K) speeds, accelerations, these at nud = 0, forces, and by how much joints miss where their legs close."""
     phi: Floats
     """(r,)."""
     C: Floats
@@ -156,16 +166,24 @@ def parallel(rows: Floats, legs: Floats, active: Floats, S: Floats, numbers: Flo
     """A Parallel with arrays of its own, at home."""
     n, f, r = len(home) - 7, len(active), len(rows)
     return Parallel(
-        rows, legs, active, S, numbers, home, home.copy(), home.copy(), np.zeros((4, n)), np.zeros(r),
+        rows, legs, active, S, numbers, np.full(7, np.nan), home, home.copy(), home.copy(), home.copy(),
+        np.zeros((5, n)), np.zeros(r),
         np.zeros((n, LARGEST_LEG)), np.zeros(n), np.zeros((LARGEST_LEG, 6)), np.zeros(n), np.zeros((n, f)),
         np.zeros((f, f)), np.zeros(f), np.zeros((f, f)), np.zeros((4, f)), np.zeros((n, n)), np.zeros((f, f)),
     )  # fmt: skip
 
 
+@uncounted
+def copy(source, out):
+    """out (k,) = source."""
+    for k in range(out.shape[0]):
+        out[k] = source[k]
+
+
 # positions
 
 
-@kernel
+@uncounted
 def stand(record, at):
     """Put the platform where `at` has it."""
     n = record.shape[0] - 2
@@ -174,7 +192,7 @@ def stand(record, at):
     store3(row, PW, load3(at, n))
 
 
-@kernel
+@uncounted
 def leg_poses(record, at, first, last):
     """Poses of the bodies on the joints first ... last - 1."""
     for j in range(first, last):
@@ -192,19 +210,19 @@ def aim_at(x, y, z):
     return aim(x, y, z)
 
 
-@kernel
+@uncounted
 def aim(x, y, z):
     """Angles about z and then about the new y that turn x to a direction; the second within a quarter turn."""
     return atan2(y, x), atan2(-z, sqrt(x * x + y * y))
 
 
-@kernel
+@uncounted
 def wrapped(angle):
     """The angle within half a turn."""
     return angle - 2.0 * pi * np.floor(angle / (2.0 * pi) + 0.5)
 
 
-@kernel
+@uncounted
 def leg_matrices(record, par, leg):
     """C_i, D_i at the poses that the record holds; D_i in par.D."""
     n = record.shape[0] - 2
@@ -238,7 +256,7 @@ def leg_matrices(record, par, leg):
         store3(par.D[k], 3, moment)
 
 
-@kernel
+@uncounted
 def close_leg(record, par, leg):
     """The leg's joints at the platform's pose, in closed form where it aims; else a damped Newton iteration."""
     at = par.at
@@ -249,6 +267,8 @@ def close_leg(record, par, leg):
         point = add(load3(platform, PW), rotate(load9(platform, RW), load3(leg, POINT)))
         x, y, z = unrotate(load9(foot, T), sub(point, load3(foot, P)))
         turn, tilt = aim(x, y, z)
+        if leg[FLIPPED] != 0.0:
+            turn, tilt = turn + pi, pi - tilt
         at[first] = wrapped(turn - leg[TURN])
         at[first + 1] = wrapped(tilt - leg[TILT])
         at[first + 2] = sqrt(x * x + y * y + z * z) - leg[LENGTH]
@@ -293,7 +313,7 @@ def close_leg(record, par, leg):
     return OK if error < CLOSED else OPEN
 
 
-@kernel
+@uncounted
 def close_legs(record, par):
     """All legs at the platform's pose in par.at; the worst status of one."""
     stand(record, par.at)
@@ -303,27 +323,96 @@ def close_legs(record, par):
     return status
 
 
-@kernel
-def linearise(record, par):
-    """E, and the inverse Jacobian with its factors, where it stands; SINGULAR in another working mode of a leg."""
+@uncounted
+def along_freedoms(par, force, moment, out):
+    """out (f,) = S^T [force, moment]."""
     f = par.active.shape[0]
-    for i in range(par.legs.shape[0]):
-        leg = par.legs[i]
-        first, count = int(leg[JOINT]), int(leg[JOINTS])
-        last = first + count
-        leg_matrices(record, par, leg)
-        C, pivots, x = par.C[first:last, :count], par.pivots[first:last], par.line[first:last]
-        small = factor(C, pivots)
-        if small < SMALLEST_PIVOT or leg[SIGN] * determinant(C, pivots) < 0.0:
+    if f == 6:
+        store3(out, 0, force)
+        store3(out, 3, moment)
+        return
+    for c in range(f):
+        out[c] = 0.0
+        for k in range(3):
+            out[c] += par.S[k, c] * force[k] + par.S[3 + k, c] * moment[k]
+
+
+@uncounted
+def aimed_axes(record, leg):
+    """Of a leg that aims: its axes a1, a2, u, and d_k with which the joints follow the velocity v of its tip.
+
+    a2 lies across a1 and u, so that v = q1' a1 x l + q2' a2 x l + l' u falls apart: qd_k = d_k . v. Also the vector l
+    from foot to tip, and how far from singular that is: 0 where the leg lies along a1, or has no length.
+    """
+    first = int(leg[JOINT])
+    one, two, three = record[first + 1], record[first + 2], record[first + 3]
+    a1 = (one[RW + 2], one[RW + 5], one[RW + 8])
+    a2 = (two[RW + 2], two[RW + 5], two[RW + 8])
+    u = (three[RW + 2], three[RW + 5], three[RW + 8])
+    platform = record[record.shape[0] - 1]
+    tip = add(load3(platform, PW), rotate(load9(platform, RW), load3(leg, POINT)))
+    l = sub(tip, load3(one, PW))
+    length = dot(u, l)
+    across = dot(cross(a1, u), a2)
+    return a1, a2, u, scale(1.0 / (length * across), a2), scale(1.0 / length, cross(a2, u)), l, min(length, abs(across))
+
+
+@uncounted
+def linearise_leg(record, par, leg):
+    """Rows of E of a leg, and the factors of its C_i unless it aims; SINGULAR in another working mode of it."""
+    first, count = int(leg[JOINT]), int(leg[JOINTS])
+    last = first + count
+    if leg[AIMED] != 0.0:
+        _, _, u, d1, d2, l, regular = aimed_axes(record, leg)
+        if not regular > SMALLEST_PIVOT:
             return SINGULAR
-        for c in range(f):
-            for k in range(count):
-                x[k] = 0.0
-                for d in range(6):
-                    x[k] -= par.D[k, d] * par.S[d, c]
-            solve(C, pivots, x)
-            for k in range(count):
-                par.E[first + k, c] = x[k]
+        arm = sub(add(load3(record[first + 1], PW), l), load3(record[record.shape[0] - 1], PW))
+        along_freedoms(par, d1, cross(arm, d1), par.E[first])
+        along_freedoms(par, d2, cross(arm, d2), par.E[first + 1])
+        along_freedoms(par, u, cross(arm, u), par.E[first + 2])
+        return OK
+    leg_matrices(record, par, leg)
+    C, pivots = par.C[first:last, :count], par.pivots[first:last]
+    if factor(C, pivots) < SMALLEST_PIVOT or leg[SIGN] * determinant(C, pivots) < 0.0:
+        return SINGULAR
+    for k in range(count):
+        force, moment = load3(par.D[k], 0), load3(par.D[k], 3)
+        along_freedoms(par, scale(-1.0, force), scale(-1.0, moment), par.E[first + k])
+    solve_columns(C, pivots, par.E[first:last])
+    return OK
+
+
+@uncounted
+def solve_columns(A, pivots, X):
+    """X (k, f) becomes A^-1 X, A and pivots from `factor`."""
+    k, f = X.shape
+    for c in range(k):
+        best = int(pivots[c])
+        if best != c:
+            for j in range(f):
+                X[c, j], X[best, j] = X[best, j], X[c, j]
+    for c in range(k):
+        for i in range(c + 1, k):
+            for j in range(f):
+                X[i, j] -= A[i, c] * X[c, j]
+    for c in range(k - 1, -1, -1):
+        reciprocal = 1.0 / A[c, c]
+        for j in range(f):
+            X[c, j] *= reciprocal
+        for i in range(c):
+            for j in range(f):
+                X[i, j] -= A[i, c] * X[c, j]
+
+
+@uncounted
+def linearise(record, par):
+    """E, and the inverse Jacobian with its factors, at closed legs; SINGULAR in another working mode of one."""
+    f = par.active.shape[0]
+    par.known[0] = np.nan
+    par.vectors[OPENING, :] = 0.0
+    for i in range(par.legs.shape[0]):
+        if linearise_leg(record, par, par.legs[i]) != OK:
+            return SINGULAR
     for a in range(f):
         for c in range(f):
             par.inverse[a, c] = par.E[int(par.active[a]), c]
@@ -331,20 +420,70 @@ def linearise(record, par):
     return OK
 
 
-@kernel
+@uncounted
+def look(record, par):
+    """Active positions and the inverse Jacobian with its factors near closed legs, with as little as that takes.
+
+    A leg that aims and is driven by its slide needs neither its angles nor the poses of its bodies: they stay as they
+    were, and with them its rows of E. One that does not aim is linearised where it is, which leaves an opening.
+    """
+    f, at = par.active.shape[0], par.at
+    stand(record, at)
+    par.known[0] = np.nan
+    platform = record[record.shape[0] - 1]
+    r = load9(platform, RW)
+    a = 0
+    for i in range(par.legs.shape[0]):
+        leg = par.legs[i]
+        first, count, r0 = int(leg[JOINT]), int(leg[JOINTS]), int(leg[ROW])
+        last = first + count
+        if leg[AIMED] == SLIDES:
+            arm = rotate(r, load3(leg, POINT))
+            l = sub(add(load3(platform, PW), arm), load3(record[first + 1], P))
+            length = sqrt(dot(l, l))
+            at[first + 2] = length - leg[LENGTH]
+            if not length > SMALLEST_PIVOT:
+                return SINGULAR
+            u = scale(1.0 / length, l)
+            if a < f and par.active[a] < last:
+                along_freedoms(par, u, cross(arm, u), par.inverse[a])
+                a += 1
+            continue
+        if leg[AIMED] != 0.0:
+            close_leg(record, par, leg)
+        else:
+            leg_poses(record, at, first, last)
+        if linearise_leg(record, par, leg) != OK:
+            return SINGULAR
+        if leg[AIMED] == 0.0:
+            x = par.vectors[OPENING, first:last]
+            constraint_values(record, par.rows[r0 : r0 + count], x)
+            solve(par.C[first:last, :count], par.pivots[first:last], x)
+        while a < f and par.active[a] < last:
+            copy(par.E[int(par.active[a])], par.inverse[a])
+            a += 1
+    factor_of(par)
+    return OK
+
+
+@uncounted
 def factor_of(par):
     """Factors of the inverse Jacobian; returns its smallest pivot over its largest entry."""
-    par.K[:] = par.inverse
+    n = par.at.shape[0] - 7
+    for k in range(7):
+        par.known[k] = par.at[n + k]
+    for a in range(par.K.shape[0]):
+        copy(par.inverse[a], par.K[a])
     return factor(par.K, par.exchange)
 
 
-@kernel
+@uncounted
 def branch(par):
     """det K with the sign that it has at home made positive; after `linearise`."""
     return par.numbers[1] * determinant(par.K, par.exchange)
 
 
-@kernel
+@uncounted
 def move_platform(par, nu, part):
     """Move the pose by the small displacement `part` times S nu, in base axes."""
     at = par.at
@@ -366,23 +505,37 @@ def move_platform(par, nu, part):
         at[n + 3 + k] = u[k]
 
 
-@kernel
+@uncounted
 def newton_step(par, target, part):
     """nu of a step towards active positions target, in par.nu[STEP]; returns its size without units."""
-    nu = par.nu[STEP]
+    nu, opening = par.nu[STEP], par.vectors[OPENING]
     for a in range(nu.shape[0]):
-        nu[a] = part * (target[a] - par.at[int(par.active[a])])
+        j = int(par.active[a])
+        nu[a] = part * (target[a] - (par.at[j] - opening[j]))
     solve(par.K, par.exchange, nu)
-    size = 0.0
-    for d in range(6):
-        entry_ = 0.0
-        for c in range(nu.shape[0]):
-            entry_ += par.S[d, c] * nu[c]
-        size = max(size, abs(entry_) / par.numbers[0] if d < 3 else abs(entry_))
+    v, w = twist(par, nu)
+    size = largest_of(opening)
+    for k in range(3):
+        size = max(size, abs(v[k]) / par.numbers[0], abs(w[k]))
     return size
 
 
-@kernel
+@uncounted
+def move(par, part):
+    """Move the platform by par.nu[STEP] times part; legs that do not aim follow, and close as far as they were open."""
+    at, nu, opening = par.at, par.nu[STEP], par.vectors[OPENING]
+    move_platform(par, nu, part)
+    for i in range(par.legs.shape[0]):
+        leg = par.legs[i]
+        if leg[AIMED] == 0.0:
+            first = int(leg[JOINT])
+            for j in range(first, first + int(leg[JOINTS])):
+                at[j] -= opening[j]
+                for c in range(nu.shape[0]):
+                    at[j] += part * par.E[j, c] * nu[c]
+
+
+@uncounted
 def farthest(par, target):
     """The largest difference of an active position from its target."""
     far = 0.0
@@ -393,31 +546,56 @@ def farthest(par, target):
     return far
 
 
-@kernel
+@uncounted
+def arrive(record, par):
+    """All legs, E and the inverse Jacobian at the platform's pose; SINGULAR beyond a singularity too."""
+    status = close_legs(record, par)
+    if status == OK:
+        status = linearise(record, par)
+    if status == OK and branch(par) <= 0.0:
+        return SINGULAR
+    return status
+
+
+@uncounted
+def polished(record, par, middle):
+    """`arrive`, and step on to the active positions `middle` for as long as that brings it nearer."""
+    size = ROUNDING
+    for _ in range(ITERATIONS):
+        status = arrive(record, par)
+        if status != OK:
+            return status
+        new = newton_step(par, middle, 1.0)
+        if new < 1e-14 or not new < 0.5 * size:
+            return OK if new < ROUNDING else OPEN
+        size = new
+        move(par, 1.0)
+    return OK
+
+
+@uncounted
 def corrected(record, par, middle, first):
     """Newton from a predicted pose to the active positions `middle`; `first`: size of the step that led there."""
     size = first
     for _ in range(ITERATIONS):
-        status = close_legs(record, par)
-        if status == OK:
-            status = linearise(record, par)
+        status = look(record, par)
         if status != OK:
             return status
         if branch(par) <= 0.0:
             return SINGULAR
         new = newton_step(par, middle, 1.0)
-        if new < 1e-14 or farthest(par, middle) < 1e-15:
-            return OK
-        if not new < CONTRACTION * size and new > 1e-10:
+        if not new < CONTRACTION * size and new > ROUNDING:
             return OPEN
-        if new < 1e-10 and not new < size:
+        if new < 1e-14 or (new < ROUNDING and not new < size):
+            return OK
+        move(par, 1.0)
+        if new * (new / size) ** 2 < 1e-14:  # the next step, as the iteration contracts by squares
             return OK
         size = new
-        move_platform(par, par.nu[STEP], 1.0)
     return OPEN
 
 
-@kernel
+@uncounted
 def forward(record, par, target):
     """Follow the active positions from where it stands to target (f,); E and K are then those there.
 
@@ -427,10 +605,8 @@ def forward(record, par, target):
     far = farthest(par, target)
     if far != far or far > 1e12:
         return NOT_FINITE
-    status = close_legs(record, par)
-    if status == OK:
-        status = linearise(record, par)
-    if status != OK or branch(par) <= 0.0:
+    status = arrive(record, par) if moved_on(par) else OK
+    if status != OK:
         return max(status, SINGULAR)
     part = 1.0
     line = par.nu[FORCE]
@@ -439,43 +615,55 @@ def forward(record, par, target):
         if not size < 1e12:
             return SINGULAR
         if size < 1e-14 or far < 1e-15:
-            return OK
+            return arrive(record, par)
         part = min(part, STRIDE / size) if size > STRIDE else min(part, 1.0)
-        par.kept[:] = par.at
+        copy(par.at, par.kept)
         for a in range(target.shape[0]):
             now = par.at[int(par.active[a])]
             line[a] = target[a] if part == 1.0 else now + part * (target[a] - now)
-        move_platform(par, par.nu[STEP], part)
+        move(par, part)
         status = corrected(record, par, line, part * size)
+        if status == OK:
+            status = polished(record, par, line)
         if status == OK:
             if part == 1.0:
                 return OK
             far = farthest(par, target)
             part = min(1.0, 2.0 * part / (1.0 - part)) if part < 0.5 else 1.0
             continue
-        par.at[:] = par.kept
+        copy(par.kept, par.at)
         part *= 0.25
-        if part < SHORTEST_STRIDE or part * size < 1e-9:
-            close_legs(record, par)
-            linearise(record, par)
+        found = arrive(record, par)
+        if found != OK or part < SHORTEST_STRIDE or part * size < 1e-9:
             return status
-        close_legs(record, par)
-        linearise(record, par)
+
+
+@uncounted
+def moved_on(par):
+    """Whether the platform stands elsewhere than where the inverse Jacobian was made."""
+    n = par.at.shape[0] - 7
+    for k in range(7):
+        if par.at[n + k] != par.known[k]:
+            return True
+    return branch(par) <= 0.0
 
 
 NEAR = 0.05  # active positions this close to the last ones (rad or m) are followed from there
 
 
-@kernel
+@uncounted
 def forward_near(record, par, target):
-    """`forward` from where it stands if that is near, else, or if that fails, from home."""
+    """`forward` from where it stands and from home, from the nearer one first."""
     near = farthest(par, target) < NEAR
+    copy(par.at, par.stood)
     status = OK
     for attempt in range(2):
-        if attempt == 1 or not near:
-            par.at[:] = par.home
+        if near == (attempt == 1):
+            copy(par.home, par.at)
+        elif attempt == 1:
+            copy(par.stood, par.at)
         status = forward(record, par, target)
-        if status == OK or not near:
+        if status in (OK, NOT_FINITE):
             break
     return status
 
@@ -483,16 +671,15 @@ def forward_near(record, par, target):
 # velocities and accelerations
 
 
-@kernel
+@uncounted
 def leg_velocities(record, par, nu):
-    """Velocities of all bodies at the twist nu (f,), and the legs' accelerations vectors[G0] at nud = 0."""
+    """Speeds vectors[QD] of the legs' joints at the twist nu (f,), and their accelerations vectors[G0] at nud = 0."""
     n = record.shape[0] - 2
     qd, g = par.vectors[QD], par.vectors[G0]
     for j in range(n):
         qd[j] = 0.0
         for c in range(nu.shape[0]):
             qd[j] += par.E[j, c] * nu[c]
-    velocity_pass(record, par.at[:n], qd)
     row = record[n + 1]
     r = load9(row, RW)
     v, w = twist(par, nu)
@@ -500,18 +687,29 @@ def leg_velocities(record, par, nu):
     store3(row, W, unrotate(r, w))
     store3(row, VD, (0.0, 0.0, 0.0))
     store3(row, WD, (0.0, 0.0, 0.0))
-    constraint_bias(record, par.rows, par.phi)
+    base_at_rest(record)
     for i in range(par.legs.shape[0]):
         leg = par.legs[i]
         first, count, r0 = int(leg[JOINT]), int(leg[JOINTS]), int(leg[ROW])
         last = first + count
+        if leg[AIMED] != 0.0:
+            a1, a2, u, d1, d2, l, _ = aimed_axes(record, leg)
+            arm = rotate(r, load3(leg, POINT))
+            turn = add(scale(qd[first], a1), scale(qd[first + 1], a2))
+            sway = scale(qd[first] * qd[first + 1], cross(a1, a2))
+            own = add(cross(sway, l), cross(turn, add(cross(turn, l), scale(2.0 * qd[first + 2], u))))
+            rest = sub(cross(w, cross(w, arm)), own)
+            g[first], g[first + 1], g[first + 2] = dot(d1, rest), dot(d2, rest), dot(u, rest)
+            continue
+        velocities(record, qd, first, last)
+        constraint_bias(record, par.rows[r0 : r0 + count], par.phi[r0 : r0 + count])
         x = g[first:last]
         for k in range(count):
             x[k] = -par.phi[r0 + k]
         solve(par.C[first:last, :count], par.pivots[first:last], x)
 
 
-@kernel
+@uncounted
 def twist(par, nu):
     """S nu as two vectors."""
     v0, v1, v2, w0, w1, w2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -525,15 +723,18 @@ def twist(par, nu):
     return (v0, v1, v2), (w0, w1, w2)
 
 
-@kernel
-def twist_of(par, qd_a):
-    """nu of active speeds, in par.nu[NU]; after `linearise`."""
+@uncounted
+def velocities_of(record, par, qd_a):
+    """nu of active speeds, in par.nu[NU], and `leg_velocities` there; after `linearise`."""
     nu = par.nu[NU]
-    nu[:] = qd_a
+    copy(qd_a, nu)
     solve(par.K, par.exchange, nu)
+    leg_velocities(record, par, nu)
+    for a in range(qd_a.shape[0]):
+        par.vectors[QD, int(par.active[a])] = qd_a[a]  # exactly: friction heeds the sign
 
 
-@kernel
+@uncounted
 def twist_rate_of(par, qdd_a):
     """nud of active accelerations, in par.nu[NUD]; after `leg_velocities`."""
     nud, g = par.nu[NUD], par.vectors[G0]
@@ -545,7 +746,7 @@ def twist_rate_of(par, qdd_a):
 # dynamics
 
 
-@kernel
+@uncounted
 def platform_forces(record, par, nud, wrenches):
     """The bracket of (66), in par.nu[FORCE]: what the platform's freedoms need for nud; after `leg_velocities`."""
     n = record.shape[0] - 2
@@ -567,16 +768,14 @@ def platform_forces(record, par, nud, wrenches):
         m = sub(m, load3(on, 3))
     f, m = rotate(r, f), rotate(r, m)
     h = par.nu[FORCE]
-    for c in range(h.shape[0]):
-        h[c] = 0.0
-        for k in range(3):
-            h[c] += par.S[k, c] * f[k] + par.S[3 + k, c] * m[k]
-        for j in range(n):
+    along_freedoms(par, f, m, h)
+    for j in range(n):
+        for c in range(h.shape[0]):
             h[c] += par.E[j, c] * gamma[j]
     return status
 
 
-@kernel
+@uncounted
 def solve_transposed(A, pivots, x):
     """x becomes A^-T x, A and pivots from `factor`."""
     k = A.shape[0]
@@ -592,7 +791,7 @@ def solve_transposed(A, pivots, x):
         x[c], x[best] = x[best], x[c]
 
 
-@kernel
+@uncounted
 def platform_inertia(record, par):
     """A_x in par.A_x; after `linearise`."""
     n = record.shape[0] - 2
@@ -622,7 +821,7 @@ def platform_inertia(record, par):
     return status
 
 
-@kernel
+@uncounted
 def accelerate(record, par, tau, wrenches):
     """nud in par.nu[NUD] under active forces tau (f,); after `leg_velocities`."""
     nud, h = par.nu[NUD], par.nu[FORCE]
@@ -635,28 +834,50 @@ def accelerate(record, par, tau, wrenches):
     return max(status, cholesky_solve(par.A_x, nud))
 
 
-@kernel
+@uncounted
 def inverse_at(record, par, q_a, qd_a, qdd_a, wrenches, tau):
     """Forces tau (f,) of the active joints for a motion of theirs, by (66)."""
     status = forward_near(record, par, q_a)
     if status != OK:
         return status
-    twist_of(par, qd_a)
-    leg_velocities(record, par, par.nu[NU])
+    velocities_of(record, par, qd_a)
     twist_rate_of(par, qdd_a)
     status = platform_forces(record, par, par.nu[NUD], wrenches)
-    tau[:] = par.nu[FORCE]
+    copy(par.nu[FORCE], tau)
     solve_transposed(par.K, par.exchange, tau)
     return status
 
 
-@entry
-def inverse(record, par, q_a, qd_a, qdd_a, tau):
-    """`inverse_at` without wrenches, behind a check of the shapes."""
-    f = tau.shape[0]
-    if q_a.shape[0] != f or qd_a.shape[0] != f or qdd_a.shape[0] != f:
-        return WRONG_SHAPE
-    return inverse_at(record, par, q_a, qd_a, qdd_a, record[:0], tau)
+@FastCall
+def inverse(self, arguments, count):
+    """tau (f,) from q, qd, qdd of the active joints; bound to the arrays of a Parallel."""
+    context, given = bound_to(self), words(arguments)
+    par = bound_parallel(context)
+    f = par.active.shape[0]
+    if count != 3 or not are_vectors(context, given, f, f, f):
+        return no_answer(context)
+    tau = new_answer(self)
+    if tau == 0:
+        return tau
+    record = model(context)
+    status = inverse_at(
+        record, par, vector(given[0], f), vector(given[1], f), vector(given[2], f), record[:0], vector(tau, f)
+    )
+    if status != OK:
+        par.at[:] = par.home
+    return answered(context, tau, status)
+
+
+@kernel
+def bound_parallel(context):
+    """The Parallel whose arrays a fast call is bound to."""
+    return Parallel(
+        beside(context, 0), beside(context, 1), beside(context, 2)[0], beside(context, 3), beside(context, 4)[0],
+        beside(context, 5)[0], beside(context, 6)[0], beside(context, 7)[0], beside(context, 8)[0],
+        beside(context, 9)[0], beside(context, 10), beside(context, 11)[0], beside(context, 12),
+        beside(context, 13)[0], beside(context, 14), beside(context, 15)[0], beside(context, 16), beside(context, 17),
+        beside(context, 18)[0], beside(context, 19), beside(context, 20), beside(context, 21), beside(context, 22),
+    )  # fmt: skip
 
 
 @entry
@@ -676,8 +897,7 @@ def direct_batch(record, par, q_a, qd_a, tau, wrenches, qdd):
         status = forward_near(record, par, q_a[b])
         if status != OK:
             return status
-        twist_of(par, qd_a[b])
-        leg_velocities(record, par, par.nu[NU])
+        velocities_of(record, par, qd_a[b])
         status = accelerate(record, par, tau[b], wrenches[b])
         if status != OK:
             return status
@@ -687,7 +907,7 @@ def direct_batch(record, par, q_a, qd_a, tau, wrenches, qdd):
     return OK
 
 
-@kernel
+@uncounted
 def active_rates(par, inverse, nu, out):
     """out (f,) = K nu."""
     for a in range(out.shape[0]):
@@ -730,7 +950,9 @@ def signs(record, par, out):
         return status
     for i in range(par.legs.shape[0]):
         first, count = int(par.legs[i, JOINT]), int(par.legs[i, JOINTS])
-        out[i] = determinant(par.C[first : first + count, :count], par.pivots[first : first + count])
+        out[i] = 1.0
+        if par.legs[i, AIMED] == 0.0:
+            out[i] = determinant(par.C[first : first + count, :count], par.pivots[first : first + count])
     small = factor_of(par)
     out[par.legs.shape[0]] = determinant(par.K, par.exchange) if small > SMALLEST_PIVOT else 0.0
     return OK
@@ -764,8 +986,7 @@ def motion_batch(record, par, q_a, qd_a, qdd_a, twists, accelerations):
         status = forward_near(record, par, q_a[b])
         if status != OK:
             return status
-        twist_of(par, qd_a[b])
-        leg_velocities(record, par, par.nu[NU])
+        velocities_of(record, par, qd_a[b])
         twist_rate_of(par, qdd_a[b])
         for d in range(6):
             twists[b, d], accelerations[b, d] = 0.0, 0.0
@@ -784,34 +1005,20 @@ def legs_batch(record, par, poses, twists, accelerations, at, rates, seconds, in
     """
     n = record.shape[0] - 2
     f = par.active.shape[0]
-    nu, nud = par.nu[NU], par.nu[NUD]
     for b in range(poses.shape[0]):
-        near = poses_apart(par, poses[b]) < NEAR_POSE
-        found = OPEN
-        for attempt in range(2):
-            if attempt == 1 or not near:
-                par.at[:] = par.home
-            found = reach(record, par, poses[b])
-            if found == OK or not near:
-                break
+        status[b] = reach_near(record, par, poses[b])
         at[b] = par.at
-        status[b] = found
-        if found != OK:
+        if status[b] != OK and status[b] != BEYOND:
             par.at[:] = par.home
             continue
-        if branch(par) <= 0.0:
-            status[b] = BEYOND
-        for c in range(f):
-            nu[c], nud[c] = 0.0, 0.0
-            for d in range(6):
-                nu[c] += par.S[d, c] * twists[b, d]
-                nud[c] += par.S[d, c] * accelerations[b, d]
-        leg_velocities(record, par, nu)
+        freedoms_of(par, twists[b], par.nu[NU])
+        freedoms_of(par, accelerations[b], par.nu[NUD])
+        leg_velocities(record, par, par.nu[NU])
         for j in range(n):
             rates[b, j] = par.vectors[QD, j]
             seconds[b, j] = par.vectors[G0, j]
             for c in range(f):
-                seconds[b, j] += par.E[j, c] * nud[c]
+                seconds[b, j] += par.E[j, c] * par.nu[NUD, c]
         for a in range(f):
             for d in range(6):
                 inverses[b, a, d] = 0.0
@@ -820,7 +1027,50 @@ def legs_batch(record, par, poses, twists, accelerations, at, rates, seconds, in
     return OK
 
 
-@kernel
+@entry
+def inverse_at_poses(record, par, poses, twists, accelerations, wrenches, at, status, tau):
+    """Forces tau (batch, f) of the active joints at poses (batch, 7) and motions (batch, 6) of the platform, by (66).
+
+    at (batch, K + 7), status (batch,) as of `legs_batch`; tau is NaN where there is none.
+    """
+    for b in range(poses.shape[0]):
+        found = reach_near(record, par, poses[b])
+        at[b] = par.at
+        tau[b, :] = np.nan
+        if found in (OK, BEYOND):
+            freedoms_of(par, twists[b], par.nu[NU])
+            freedoms_of(par, accelerations[b], par.nu[NUD])
+            leg_velocities(record, par, par.nu[NU])
+            platform_forces(record, par, par.nu[NUD], wrenches[b])
+            tau[b] = par.nu[FORCE]
+            solve_transposed(par.K, par.exchange, tau[b])
+        else:
+            par.at[:] = par.home
+        status[b] = found
+    return OK
+
+
+@uncounted
+def freedoms_of(par, motion, nu):
+    """nu (f,) of a twist or an acceleration (6,)."""
+    along_freedoms(par, load3(motion, 0), load3(motion, 3), nu)
+
+
+@uncounted
+def reach_near(record, par, pose):
+    """`reach` from where it stands if that is near, else, or if that fails, from home; BEYOND a singularity of K."""
+    near = poses_apart(par, pose) < NEAR_POSE
+    found = OPEN
+    for attempt in range(2):
+        if attempt == 1 or not near:
+            copy(par.home, par.at)
+        found = reach(record, par, pose)
+        if found == OK or not near:
+            break
+    return BEYOND if found == OK and branch(par) <= 0.0 else found
+
+
+@uncounted
 def poses_apart(par, pose):
     """How far a pose (7,) is from where it stands, in rad and in characteristic lengths."""
     n = par.at.shape[0] - 7
@@ -833,7 +1083,7 @@ def poses_apart(par, pose):
     return max(far, 2.0 * sqrt(min(same, opposite)))
 
 
-@kernel
+@uncounted
 def reach(record, par, pose):
     """Bring the platform to a pose (7,) along the straight way, the legs following; at once if all of them aim."""
     n = record.shape[0] - 2
@@ -842,7 +1092,7 @@ def reach(record, par, pose):
         if par.legs[i, AIMED] == 0.0:
             steps = max(1, int(poses_apart(par, pose) / STRIDE_OF_POSES) + 1)
     start = par.kept
-    start[:] = par.at
+    copy(par.at, start)
     along = 0.0
     for k in range(4):
         along += start[n + 3 + k] * pose[3 + k]

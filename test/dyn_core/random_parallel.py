@@ -102,8 +102,28 @@ def three_rrr(rng: np.random.Generator, active: int = 0) -> str:
     return "\n".join([*lines, "assembly: {" + ", ".join(guesses) + "}"]) + "\n"
 
 
-def six_chains(rng: np.random.Generator) -> str:
-    """Six legs given joint by joint, with joints that do not meet, ended by spherical and by universal joints."""
+def delta(rng: np.random.Generator) -> str:
+    """A platform that shifts without turning, on three cranks; each rod stands for a parallelogram of two."""
+    lines = head(rng, f"{{xyz: {vector([*rng.normal(size=2) * 0.05, -0.6])}, rpy: {rpy(rng)}}}")
+    lines[3] = lines[3].replace("platform: {", "platform: {motion: translational, ")
+    for k in range(3):
+        turn = 2 * np.pi / 3 * k + rng.uniform(-0.1, 0.1)
+        foot = np.array([0.2 * np.cos(turn), 0.2 * np.sin(turn), 0.02 * rng.normal()])
+        elbow = foot + np.array([0.25 * np.cos(turn), 0.25 * np.sin(turn), -0.1])
+        tip = [0.06 * np.cos(turn), 0.06 * np.sin(turn), 0.0]
+        lines.append(
+            f"  - {{name: leg{k}, type: RSS, base: {vector(foot)}, axis: {vector([-np.sin(turn), np.cos(turn), 0.0])},"
+            f" elbow: {vector(elbow)}, platform: {vector(tip)}, crank: {{{body(rng, 1.0, rng.normal(size=3) * 0.1)}}},"
+            f" rod: {{mass: 0.2, com: [0, 0, 0.3], inertia: {{xx: 0.02, yy: 0.02, zz: 0.001}}}}, {drive(rng)}}}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def six_chains(rng: np.random.Generator, aiming: bool = False) -> str:
+    """Six legs given joint by joint, with joints that do not meet, ended by spherical and by universal joints.
+
+    Aiming: their joints meet, which makes them universal joints and slides, one driven in its first joint.
+    """
     lines = head(rng, "{xyz: [0, 0, 1.0]}")
     for k in range(6):
         turn = np.pi / 3 * k
@@ -114,16 +134,19 @@ def six_chains(rng: np.random.Generator) -> str:
         R = random_frame_along(rng, along)
         kinds = [("revolute", "[1, 0, 0]"), ("revolute", "[0, 1, 0]"), ("prismatic", "[0, 0, 1]")]
         origins = [f"{{xyz: {vector(foot)}, rpy: {vector(R)}}}", "{xyz: [0.03, 0.02, 0.1]}", "{xyz: [0.01, 0, 0.2]}"]
-        if k % 2:  # a universal joint at the platform needs one more joint, a turn about the leg
+        if aiming:
+            origins[1:] = "{}", "{}"
+        elif k % 2:  # a universal joint at the platform needs one more joint, a turn about the leg
             kinds.append(("revolute", "[0, 0, 1]"))
             origins.append("{}")
         joints = ", ".join(
             f"{{name: leg{k}_{j}, type: {kind}, origin: {place}, axis: {axis}, "
-            f" active: {str(kind == 'prismatic').lower()},"
+            f" active: {str(j == 0 if aiming and k == 0 else kind == 'prismatic').lower()},"
             f" {drive(rng)}, link: {{{body(rng, 0.8, rng.normal(size=3) * 0.1)}}}}}"
             for j, ((kind, axis), place) in enumerate(zip(kinds, origins, strict=True))
         )
-        end = f"{{kind: {'universal' if k % 2 else 'spherical'}, xyz: [0, 0.01, 0.3], rpy: {vector([0, 0, 0])}}}"
+        at = "[0, 0, 0.3]" if aiming else "[0, 0.01, 0.3]"
+        end = f"{{kind: {'universal' if k % 2 and not aiming else 'spherical'}, xyz: {at}, rpy: {vector([0, 0, 0])}}}"
         there = f"{{xyz: {vector(tip)}, rpy: {vector(R)}}}"
         lines.append(f"  - {{name: leg{k}, type: chain, joints: [{joints}], end: {end}, platform: {there}}}")
     guesses = ", ".join(f"leg{k}_2: 0.6" for k in range(6))
@@ -147,6 +170,8 @@ MAKERS = {
     "3-rrr": three_rrr,
     "3-rrr driven in the middle": lambda rng: three_rrr(rng, active=1),
     "chains": six_chains,
+    "chains that aim": lambda rng: six_chains(rng, aiming=True),
+    "delta": delta,
 }
 
 
@@ -159,11 +184,10 @@ def load(folder: Path, text: str) -> ParallelRobot:
 
 
 def random_poses(rng: np.random.Generator, robot: ParallelRobot, count: int, reach: float) -> np.ndarray:
-    """Poses of the tool about home, in the plane of a planar robot."""
+    """Poses of the tool about home that the platform's freedoms lead to."""
     poses = np.tile(robot.home, (count, 1, 1))
     x = rng.uniform(-reach, reach, (count, 6))
-    if robot.n == 3:
-        x[:, 2:5] = 0.0
+    x = x @ robot.freedoms @ robot.freedoms.T
     for pose, (px, py, pz, a, b, c) in zip(poses, x, strict=True):
         pose[:3, :3] = rotation([a, b, c]) @ pose[:3, :3]
         pose[:3, 3] += [px, py, pz]

@@ -32,6 +32,8 @@ TEXT = robot_files()["gough_stewart_wang"].read_text(encoding="utf-8")
         ("    limits", "    elbow: [0, 0, 1]\n    limits", "has no meaning for a leg of type UPS"),
         ("kind: parallel", "kind: parallel\nloops: []", "loops: given for a parallel robot"),
         ("base: [-2.12, 1.374, 0]", "base: [-2.12, 1.374]", "a list of 3 finite numbers"),
+        ("[0.5, 4.5]}", "[0.5, 0.6]}", "limits: 0.5 to 0.6, but the home pose has it at"),
+        ("  home: {xyz: [", "  motion: helical\n  home: {xyz: [", "motion: found 'helical'"),
         ("    limits", "    axis: [0, 0, 0]\n    limits", "an axis across the leg"),
     ],
 )  # fmt: skip
@@ -45,8 +47,17 @@ def test_mistakes_are_named(old: str, new: str, message: str, tmp_path: Path) ->
 def test_fewer_legs_than_freedoms_are_refused(tmp_path: Path) -> None:
     lines = TEXT.splitlines()
     last = next(i for i, line in enumerate(lines) if "name: leg6" in line)
-    with pytest.raises(DescriptionError, match="5 active joints in 5 legs, but the platform has 6 freedoms"):
+    with pytest.raises(DescriptionError, match=r"5 active joints in 5 legs, but the .* joints and loops"):
         load(tmp_path, "\n".join(lines[:last]))
+
+
+def test_what_is_wrong_with_a_leg_is_said_and_not_what_follows_from_it(tmp_path: Path) -> None:
+    for old, new, message in (
+        ("home: {xyz: [-1.5,", "home: {xyz: [.nan,", r"^\S+ platform.home.xyz\[0\]: found .nan"),
+        ("    limits", "    axis: [0, 0, 0]\n    limits", r"^\S+ legs\[0\].axis: lies along the leg"),
+    ):
+        with pytest.raises(DescriptionError, match=message):
+            load(tmp_path, TEXT.replace(old, new, 1))
 
 
 def test_a_leg_that_does_not_reach_home_is_named(tmp_path: Path) -> None:

@@ -60,14 +60,13 @@ def test_it_moves_as_the_general_formulations_say(kind: str, tmp_path: Path) -> 
         )
 
 
-@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr"])
+@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr", "delta"])
 def test_rates_and_accelerations_are_those_of_differences(kind: str, tmp_path: Path) -> None:
     """Along a smooth motion of the tool: central differences of positions, and the way back."""
     rng = np.random.default_rng(3)
     robot = load(tmp_path, MAKERS[kind](rng))
     axis, step = rng.normal(size=(2, 3)) * 0.2
-    if robot.n == 3:
-        axis[:2] = step[2] = 0.0
+    step, axis = np.split(np.concatenate([step, axis]) @ robot.freedoms @ robot.freedoms.T, 2)
     h = 1e-4
 
     def pose(t: float) -> np.ndarray:
@@ -173,6 +172,8 @@ def test_a_leg_of_links_does_not_reach_everywhere(tmp_path: Path) -> None:
     up[2, 3] += 0.1
     with pytest.raises(WorkspaceError, match="leaves the plane"):
         robot.inverse_kinematics(up)
+    with pytest.raises(WorkspaceError, match="leaves the plane"):
+        robot.legs(robot.home, [0, 0, 0.1, 0, 0, 0])
 
 
 def test_workspace_samples_say_what_the_checks_say() -> None:
@@ -187,6 +188,115 @@ def test_workspace_samples_say_what_the_checks_say() -> None:
         np.testing.assert_allclose(robot.singularity_distance(found.q[k]), found.distance[k], rtol=1e-9)
     with pytest.raises(WorkspaceError):
         robot.inverse_kinematics(found.poses[~within][0])
+
+
+@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr", "delta"])
+def test_forces_at_a_pose_are_those_of_the_legs_motion(kind: str, tmp_path: Path) -> None:
+    """Also far from home, where lengths alone lead to another pose, or to none."""
+    rng = np.random.default_rng(6)
+    robot = load(tmp_path, MAKERS[kind](rng))
+    poses = random_poses(rng, robot, STATES, 0.04)
+    twists, accelerations = rng.normal(size=(2, STATES, 6)) @ robot.freedoms @ robot.freedoms.T
+    pushed = robot.platform_wrenches(rng.normal(size=(STATES, 6)))
+    legs = robot.legs(poses, twists, accelerations)
+    tau = robot.inverse_dynamics_at(poses, twists, accelerations, pushed)
+    np.testing.assert_allclose(tau, robot.inverse_dynamics(legs.q, legs.qd, legs.qdd, pushed), rtol=1e-8, atol=1e-8)
+    one = robot.inverse_dynamics_at(poses[0], twists[0], accelerations[0])
+    np.testing.assert_allclose(one, robot.inverse_dynamics(legs.q[0], legs.qd[0], legs.qdd[0]), rtol=1e-8, atol=1e-8)
+
+
+def test_lengths_of_a_pose_lead_back_to_it(tmp_path: Path) -> None:
+    """Far from home the straight way of the legs may meet a singularity that the platform's does not."""
+    rng = np.random.default_rng(26)
+    robot = load(tmp_path, MAKERS["ups"](rng))
+    refused = 0
+    for T in random_poses(rng, robot, 40, 0.4):
+        try:
+            q = robot.inverse_kinematics(T)
+        except SingularityError:
+            continue
+        np.testing.assert_allclose(robot.forward_kinematics(q), T, atol=1e-11)
+        robot.forward_kinematics(robot.neutral())
+        try:
+            robot.forward_kinematics(q)
+        except SingularityError:
+            refused += 1
+    assert refused > 0
+
+
+def test_near_a_singularity_the_pose_is_found_to_rounding() -> None:
+    """Turned until the legs hardly hold it: Newton must not stop while a further step still improves the pose."""
+    robot = shipped("gough_stewart")
+    poses = np.tile(robot.home, (200, 1, 1))
+    for T, angle in zip(poses, np.linspace(0.0, 1.57, 200), strict=True):
+        T[:3, :3] = rotation([0.0, 0.0, float(angle)]) @ T[:3, :3]
+    q = robot.inverse_kinematics(poses, check=False)
+    assert robot.singularity_distance(q)[-1] < 1e-3 * robot.singularity_distance(q)[0]
+    np.testing.assert_allclose(robot.forward_kinematics(q), poses, atol=1e-11)
+
+
+def test_a_delta_robot_shifts_and_does_not_turn(tmp_path: Path) -> None:
+    """The rods keep their lengths; three spheres meet in the platform; a pose or twist that turns it is refused."""
+    rng = np.random.default_rng(5)
+    robot = load(tmp_path, MAKERS["delta"](rng))
+    assert robot.n == 3
+    for T in random_poses(rng, robot, 5, 0.05):
+        q = robot.inverse_kinematics(T)
+        np.testing.assert_allclose(robot.forward_kinematics(q), T, atol=1e-12)
+        for k, loop in enumerate(robot.mechanism.loops):
+            elbow = robot.forward_kinematics(q, f"leg{k}_rod")[:3, 3]
+            frame = robot.mechanism.frame("platform")
+            B = robot.forward_kinematics(q, "platform")
+            tip = B[:3, :3] @ (frame.R.T @ (loop.second.p - frame.p)) + B[:3, 3]
+            np.testing.assert_allclose(np.linalg.norm(tip - elbow), np.linalg.norm(loop.first.p), rtol=1e-12)
+    turned = robot.home.copy()
+    turned[:3, :3] = rotation([0.0, 0.0, 0.1]) @ turned[:3, :3]
+    with pytest.raises(WorkspaceError, match="turns the platform, which only shifts"):
+        robot.inverse_kinematics(turned)
+    with pytest.raises(WorkspaceError, match="turns the platform, which only shifts"):
+        robot.legs(robot.home, [0, 0, 0, 0, 0, 1.0])
+
+
+def test_arguments_that_mean_nothing_are_named() -> None:
+    robot = shipped("gough_stewart")
+    far = robot.home.copy()
+    far[0, 3] = 1e200
+    with pytest.raises(WorkspaceError, match="beyond any reach"):
+        robot.inverse_kinematics(far)
+    with pytest.raises(InputError, match="shape"):
+        robot.platform_wrenches(np.zeros(5))
+    with pytest.raises(InputError, match="numbers"):
+        robot.platform_wrenches("a")
+    with pytest.raises(InputError, match="numbers"):
+        robot.workspace("a")
+    with pytest.raises(InputError, match="whole number"):
+        robot.workspace(np.ones(6), samples=2.5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="too large"):
+        robot.inverse_dynamics_at(robot.home, np.full(6, 1e200))
+    with pytest.raises(InputError, match="carrier"):
+        robot.inverse_dynamics_at(robot.home, wrenches=np.ones(6))
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_an_active_joint_at_rest_has_no_coulomb_friction(kind: str, tmp_path: Path) -> None:
+    """Rounding of its speed must not give friction a sign."""
+    robot = load(tmp_path, MAKERS[kind](np.random.default_rng(5)))
+    general = LoopRobot(robot.mechanism)
+    q, qdd = robot.neutral() + 0.01, np.ones(robot.n)
+    for k in range(robot.n):
+        qd = np.linspace(-1.0, 2.0, robot.n)
+        qd[k] = 0.0
+        tau = robot.inverse_dynamics(q, qd, qdd)
+        np.testing.assert_allclose(tau, general.inverse_dynamics(q, qd, qdd), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), qdd, rtol=1e-7, atol=1e-7)
+
+
+def test_one_wrench_for_all_bodies_acts_on_the_carriers_too() -> None:
+    robot = shipped("gough_stewart")
+    q, rest = robot.neutral() + 0.01, np.zeros(6)
+    general = LoopRobot(robot.mechanism)
+    expected = general.inverse_dynamics(q, rest, rest, np.ones(6))
+    np.testing.assert_allclose(robot.inverse_dynamics(q, rest, rest, np.ones(6)), expected, rtol=1e-9)
 
 
 def test_a_batch_runs_on_all_cores_with_the_same_answers() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_parallel import MAKERS, load
+from random_parallel import MAKERS, load, rotation
 from scipy.integrate import simpson
 
 from dyn_core import load_robot
 from dyn_core.errors import InputError, WorkspaceError
-from dyn_core.loop_robot import LoopRobot
+from dyn_core.loop_robot import Formulation, LoopRobot
 from dyn_core.parallel_robot import ParallelRobot
 from dyn_core.platform_simulation import simulate_platform
 from dyn_core.reproduce.wang2001_platform import euler_angles, force
@@ -29,7 +29,7 @@ def without_coulomb_friction(kind: str, folder: Path) -> ParallelRobot:
     return load(folder, re.sub(r"coulomb: [\d.e-]+", "coulomb: 0", MAKERS[kind](np.random.default_rng(5))))
 
 
-@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr"])
+@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr", "delta"])
 def test_it_moves_as_the_general_simulation_does(kind: str, tmp_path: Path) -> None:
     """Random robots under held forces, by the tree with multipliers: other coordinates, another formulation.
 
@@ -154,3 +154,47 @@ def test_bad_arguments_are_named() -> None:
         simulate_platform(robot, forces=np.zeros(5))
     with pytest.raises((InputError, WorkspaceError)):
         simulate_platform(robot, pose=np.zeros((4, 4)))
+
+
+def turner(folder: Path) -> ParallelRobot:
+    """Legs from all sides, put together turned back: the platform can turn on by more than 90 degrees from home."""
+    home = rotation([0.0, -1.2, 0.0])
+    lines = [
+        "name: turner", "kind: parallel",
+        f"platform: {{home: {{rpy: [0, {np.arctan2(-home[2, 0], home[0, 0])}, 0]}}, mass: 2, com: [0.02, 0.01, 0.03],"
+        " inertia: {xx: 0.1, yy: 0.12, zz: 0.09, xy: 0.01}}", "legs:",
+    ]  # fmt: skip
+    feet = [[3, 0, 0], [-3, 0, 0], [0, 3, 0], [0, -3, 0], [0, 0, 3], [0, 0, -3]]
+    tips = [[0.3, 0, 0.4], [-0.3, 0, -0.4], [0.4, 0.3, 0], [-0.4, -0.3, 0], [0, 0.4, 0.3], [0, -0.4, -0.3]]
+    rod = "inertia: {xx: 0.03, yy: 0.03, zz: 0.001}"
+    for k, (foot, tip) in enumerate(zip(feet, tips, strict=True)):
+        lines.append(
+            f"  - {{name: leg{k}, type: UPS, base: {foot}, platform: {tip},"
+            f" lower: {{mass: 0.3, com: [0, 0, 0.5], {rod}}}, upper: {{mass: 0.3, com: [0, 0, -0.5], {rod}}}}}"
+        )
+    return load(folder, "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(("formulation", "within"), [("projection", 1e-6), ("multipliers", 2e-4)])
+def test_a_right_angle_from_home_does_not_end_a_motion_of_the_legs(
+    formulation: Formulation, within: float, tmp_path: Path
+) -> None:
+    """In the active joints as in the platform's pose, past 90 degrees and up to the singularity of the legs.
+
+    By multipliers the chart's angles are integrated too, which turn fast near its singularity and cost some digits.
+    """
+    robot = turner(tmp_path)
+    twist = [0.3, 0.2, 0.1, 0.3, 9.0, 0.2]
+    pose = simulate_platform(robot, twist=twist, duration=0.3, forces=np.zeros(6))
+    turned = np.arccos((np.trace(pose.pose[190, :3, :3] @ pose.pose[0, :3, :3].T) - 1) / 2)
+    assert turned > np.radians(95.0)
+    speeds = robot.legs(robot.home, twist).qd
+    legs = simulate(robot.using(formulation), qd0=speeds, duration=0.3, torques=np.zeros(6), method="rk4")
+    assert len(legs.t) == len(pose.t)
+    assert "singular" in legs.failure
+    np.testing.assert_allclose(legs.q[:190], pose.q[:190], atol=within)
+    assert legs.singularity is not None
+    body = robot.tree.forward_kinematics(legs.singularity.q, "platform")
+    np.testing.assert_allclose(body[:3, 3], pose.pose[-1, :3, 3], atol=2e-3)
+    later = simulate(robot, q0=pose.q[180], qd0=pose.qd[180], duration=0.01, torques=np.zeros(6), method="rk4")
+    np.testing.assert_allclose(later.q, pose.q[180:191], atol=1e-6)
