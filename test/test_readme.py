@@ -39,6 +39,8 @@ BESIDE = (
     "./dyn move 0 45 -90 0 30 0 --degrees --duration 3",
     "./dyn stiffness",
     "./dyn stiffness --wrench 0 0 -50 0 0 0",
+    "./dyn stop --emergency",
+    "./dyn clear",
 )
 
 
