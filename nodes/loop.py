@@ -222,7 +222,7 @@ class LoopThread:
             self._thread.join(timeout)
 
     def _run(self) -> None:
-        self.scheduling = _schedule(self._priority)
+        self.scheduling = schedule(self._priority)
         try:
             while not self._stopping.is_set():
                 self._cycle()
@@ -230,7 +230,7 @@ class LoopThread:
             self.failure = error
 
 
-def _schedule(priority: int) -> str:
+def schedule(priority: int) -> str:
     """Give the calling thread fine timers and, if asked and permitted, a real-time priority; says what it got.
 
     The threads of the DDS layer, through which every message of the loop passes, come just above it.
