@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from dyn_robot.msg import MotorCommand
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
@@ -94,7 +93,6 @@ class SimulatedRobot(Node):
         self._state = Outgoing(JointState(name=names, position=zeros, velocity=zeros, effort=zeros))
         self._position, self._velocity = self._state.view("position"), self._state.view("velocity")
         self._effort = self._state.view("effort")
-        self._stamp = Time()
         self._clock_message = Clock()
         self._motor_state = self._new_motor_state()
         self._watched = False
@@ -239,7 +237,7 @@ class SimulatedRobot(Node):
         self._effort[self._robot.joints] = stepper.tau if self._released else 0.0
         now = self._start + (self._ticks + self._jumped) * self._pacer.period
         self._state.publish(self._state_publisher, now)
-        stamp = self._stamp
+        stamp = self._clock_message.clock
         stamp.sec, stamp.nanosec = divmod(now, NANOSECONDS)
         if self._statistics.count % LISTENERS_EVERY == 0:
             self._watched = self._motor_publisher.get_subscription_count() > 0
@@ -250,7 +248,6 @@ class SimulatedRobot(Node):
         if self._platform is not None:
             self._platform.publish(stamp, self._position, self._velocity)
         if self._clock_publisher is not None and self._statistics.count % self._clock_every == 0:
-            self._clock_message.clock = stamp
             self._clock_publisher.publish(self._clock_message)
 
     def _new_motor_state(self) -> MotorCommand:
