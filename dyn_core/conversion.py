@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,8 +15,8 @@ from .description.robot_file import sources
 from .description.urdf import beyond_urdf
 from .description.urdf_extension import extended_urdf
 from .description.writer import WRITERS, is_base_frame, write_yaml
-from .errors import DescriptionError, InputError, UnknownRobotError
-from .files import open_file
+from .errors import DescriptionError, DescriptionWarning, InputError, UnknownRobotError
+from .files import open_file, write_whole
 from .mechanism import BASE, Compliance, Floats, Frame, Mechanism
 from .robot import URDF_SUFFIXES, Robot, robot_of
 
@@ -62,13 +62,15 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
             draft = Path(folder) / (target.stem + (".urdf" if notation == "urdf" else ".yaml"))
             draft.write_text(text, encoding="utf-8")
             try:
-                difference = differences(mechanism, read(draft), names)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DescriptionWarning)  # which the source has given
+                    difference = differences(mechanism, read(draft), names)
             except DescriptionError as error:
                 what = str(error).removeprefix(f"{draft}:")
                 raise DescriptionError(f"{source} cannot be written by {notation}, at line {what}") from error
             if difference:
                 raise DescriptionError(f"{source} cannot be written by {notation} without a change: {difference}")
-            os.replace(draft, target)
+        write_whole(target, text)
     except OSError as error:
         raise InputError(f"{target} cannot be written ({error.strerror or error})") from error
     return Conversion(text, notes)

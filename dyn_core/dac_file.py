@@ -12,7 +12,7 @@ import yaml
 from .dac import Calibration
 from .description.document import Document, Section
 from .errors import InputError
-from .files import write_whole
+from .files import user_path, write_whole
 
 KEYS = ("robot", "calibration", "devices", "channels", "enable")
 DEVICE_KEYS = ("name", "iio", "file", "pipe")
@@ -94,7 +94,7 @@ class Calibrated:
 
 def read_dac_file(path: str | Path, calibrated: bool = True) -> DacFile:
     """Read a DAC file and, unless ``calibrated`` is false, the calibration file that it names."""
-    where = Path(path).expanduser()
+    where = user_path(path)
     document = Document(where)
     root = document.root(KEYS)
     robot = root.name("robot")
@@ -201,9 +201,7 @@ def _enable(section: Section, devices: list[str]) -> EnableEntry:
         if "device" in section or "channel" in section:
             section.problem("file", "found beside a device", "either file, or device and channel")
         return EnableEntry("", 0, section.text("file"), *levels)
-    return EnableEntry(
-        section.choice("device", devices), section.integer("channel", 0, MOST_CHANNELS), "", *levels
-    )
+    return EnableEntry(section.choice("device", devices), section.integer("channel", 0, MOST_CHANNELS), "", *levels)
 
 
 def _refuse_repeated(root: Section, channels: tuple[ChannelEntry, ...]) -> None:

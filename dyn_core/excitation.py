@@ -25,6 +25,7 @@ SHARE = 0.9
 FREE_TURN, FREE_SLIDE = np.pi / 2.0, 0.25
 """Half the range of a joint without position limits: revolute (rad), prismatic (m)."""
 MOST_HARMONICS = 20
+MOST_EVALUATIONS = 100_000
 POINTS = 120
 """Times at which the regressor is evaluated during the search."""
 
@@ -70,6 +71,9 @@ def excite(
         raise InputError(f"the duration must be a positive number of seconds, found {duration}")
     if not 3 <= harmonics <= MOST_HARMONICS:
         raise InputError(f"3 to {MOST_HARMONICS} harmonics can be had, found {harmonics}")
+    if not 1 <= evaluations <= MOST_EVALUATIONS:
+        raise InputError(f"1 to {MOST_EVALUATIONS} motions can be tried, found {evaluations}")
+    robot.base_parameters()  # refuses robots that have none
     if not robot.mechanism.active.all():
         still = [name for name, active in zip(robot.joint_names, robot.mechanism.active, strict=True) if not active]
         raise InputError(f"{robot.name}: {', '.join(still)} cannot be driven, so no motion can be planned for it")

@@ -25,6 +25,8 @@ from .tree.base_parameters import BaseParameters
 from .tree.regressor import FS, FV, IA, INERTIAL, WIDTH
 
 FILTER_ORDER = 4
+MOST_GAPS = 10
+"""How many times as many evenly spaced samples a log may become as it has uneven ones."""
 CHUNK = 10_000
 """Samples whose whole regressor is in memory at a time."""
 REWEIGHTINGS = 4
@@ -151,8 +153,12 @@ def prepare(robot: Robot, log: MotionLog, cutoff: float | None = None) -> Sample
     rate = (len(log.t) - 1) / (log.t[-1] - log.t[0])
     if cutoff is None:
         cutoff = _bandwidth(log.q, rate)
-    if not 0.0 < cutoff < rate / 2.0:
-        raise InputError(f"the cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, found {cutoff:g}")
+    lowest, highest = rate / len(log.t), rate / 2.0
+    if not lowest <= cutoff < highest:
+        raise InputError(
+            f"the cutoff must lie between one period in the whole log, {lowest:g} Hz, and half the sampling rate,"
+            f" {highest:g} Hz, found {cutoff:g}"
+        )
     q = _filtered(log.q, cutoff, rate)
     if log.qd is None:
         spline = make_interp_spline(log.t, q, k=5)
@@ -178,7 +184,13 @@ def _uniform(log: MotionLog) -> tuple[MotionLog, bool]:
     steps = np.diff(log.t)
     if np.abs(steps - steps.mean()).max() < 0.01 * steps.mean():
         return log, False
-    t = np.arange(log.t[0], log.t[-1], np.median(steps))
+    step = float(np.median(steps))
+    if (log.t[-1] - log.t[0]) / step > MOST_GAPS * len(log.t):
+        raise InputError(
+            f"{log.source}: {len(log.t)} samples over {log.t[-1] - log.t[0]:g} s, most of them {step:g} s apart, leave"
+            " gaps too long to be filled; cut the log where it pauses"
+        )
+    t = np.arange(log.t[0], log.t[-1], step)
     arrays = {
         name: make_interp_spline(log.t, value, k=3)(t)
         for name in ("q", "qd", "qdd", "tau", "v")

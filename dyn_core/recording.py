@@ -128,6 +128,11 @@ def write_mcap(recording: Recording, path: Path) -> None:
 
 
 def _write_messages(recording: Recording, writer: Any) -> None:
+    first, last = recording.result.t[[0, -1]]
+    if first < 0.0 or last >= 2.0**31:
+        raise InputError(
+            f"MCAP has times from 0 to 2^31 s, the recording has {first:g} to {last:g} s; write CSV instead"
+        )
     times = np.rint(recording.result.t * 1e9).astype(np.int64).tolist()
     topics = [("/joint_states", "sensor_msgs/msg/JointState", JOINT_STATE, _joint_states(recording))]
     if not recording.torque_driven:

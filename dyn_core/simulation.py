@@ -19,6 +19,7 @@ where k is had from the same recursion, with the rotor inertias Ia + h Fv.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,6 +50,8 @@ from .robot import Robot
 from .tree.record import FV, IA, NOT_FINITE
 
 ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+MOST_EVALUATIONS = 100_000
+"""Of the accelerations, that an adaptive method may take for a step, on average."""
 NO_MOTORS = np.zeros((0, 10))
 NO_WRENCHES = np.zeros((0, 6))
 
@@ -259,6 +262,10 @@ def _engine(robot: Robot, motors: Floats, method: str, h: float) -> _Kernels | _
     return _Public(robot, motors)
 
 
+class _TooMuchWork(Exception):
+    """An adaptive method took more evaluations than it may."""
+
+
 class Stepper:
     """A robot that moves step by step; the state stays at its last finite value when it cannot go on.
 
@@ -305,7 +312,7 @@ class Stepper:
             raise InputError(f"q0 and qd0 must have shape ({self.robot.nq},) and ({self.robot.nv},)")
         self._q[:], self._qd[:] = q, qd
         self._qdd[:] = self._tau[:] = 0.0
-        self._stale = False
+        self._stale = self._too_much_work = False
         self._steps_done = 0
         self._since = 0.0
 
@@ -384,7 +391,8 @@ class Stepper:
         rows_q, rows = np.zeros((m, self.robot.nq)), np.zeros((m, 4, self.robot.nv))
         ask = (lambda _: True) if go_on is None else go_on
         run = _run_function if callable(drive) or callable(wrenches) else _run_table
-        filled, asked_to_stop = run(self, drive, hold, wrenches, ask, rows_q, rows)
+        with np.errstate(all="ignore"):  # of kernels that are not compiled: a motion that is not finite is told below
+            filled, asked_to_stop = run(self, drive, hold, wrenches, ask, rows_q, rows)
         self._steps_done = before + max(0, filled - 1)
         failure = "" if filled == m else self.stopped() if asked_to_stop else self.failure(self.t)
         qd, qdd, tau, held = (np.ascontiguousarray(rows[:filled, i]) for i in range(4))
@@ -403,6 +411,11 @@ class Stepper:
             return (
                 f"{self.robot.name}: loop '{found.loop}' comes to a singular configuration at"
                 f" t = {found.t:.6g} s, near q = [{at}]; the state before it is kept"
+            )
+        if self._too_much_work:
+            return (
+                f"{self.robot.name}: {self.method} needs more than {MOST_EVALUATIONS} evaluations for a step of"
+                f" {self.h:g} s after t = {t:.6g} s; the state before it is kept"
             )
         return f"{self.robot.name}: the motion is not finite after t = {t:.6g} s; the state before it is kept"
 
@@ -427,8 +440,11 @@ class Stepper:
 
         nv = self.robot.nv
         start = self._q.copy()
+        calls = itertools.count(1)
 
         def slope(_: float, state: Floats) -> Floats:
+            if next(calls) > MOST_EVALUATIONS * steps:
+                raise _TooMuchWork
             state = np.ascontiguousarray(state)
             return self._engine.slope(start, state[:nv], state[nv:], self._drive, pushed)
 
@@ -439,6 +455,9 @@ class Stepper:
                 )
             except (SingularityError, ClosureError):
                 self._engine.singularity = _singularity(self.robot, start, 0.0)
+                return 0
+            except _TooMuchWork:
+                self._too_much_work = True
                 return 0
         end = np.ascontiguousarray(answer.y[:, -1])
         if not answer.success or not np.isfinite(end).all():
@@ -510,7 +529,8 @@ def simulate(
 
 def steps_per_period(dac_period: float, h: float) -> int:
     """How many steps of h (s) a DAC period (s) is; InputError where it is not a whole number of them."""
-    hold = round(dac_period / h) if np.isfinite(dac_period) else 0
+    ratio = dac_period / h
+    hold = round(ratio) if np.isfinite(ratio) else 0
     if hold < 1 or abs(hold * h - dac_period) > 1e-9 * dac_period:
         raise InputError(f"the DAC period {dac_period:g} s is not a whole number of steps of {h:g} s")
     return hold

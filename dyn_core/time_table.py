@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,7 +118,7 @@ def _read(
         raise InputError(f"{path}:1: found no header; the first line names the columns, e.g. t, q_<joint>, tau_<joint>")
     places = places_of(f"{path}:{header_line}", header)
     known = sorted(set(places.values()))
-    table: list[list[float]] = []
+    table = array("d")  # a quarter of the memory of a list
     previous = -math.inf
     for line, cells in rows:
         if len(cells) != len(header):
@@ -132,14 +133,14 @@ def _read(
                 found, expected = cells[c][:40], f"a finite number of at most {LARGEST:g} in size"
                 raise InputError(f"{path}:{line}: column {header[c]}: found {found!r}, expected {expected}")
             values.append(value)
-        table.append(values)
+        table.extend(values)
         time = values[known.index(places[TIME])]
         if time <= previous:
             raise InputError(f"{path}:{line}: column t: found {time:g} after {previous:g}, times must increase")
         previous = time
-        if len(table) * len(known) > MAX_VALUES:
+        if len(table) > MAX_VALUES:
             raise InputError(f"{path}:{line}: more than {MAX_VALUES} values")
-    data = np.array(table).reshape(len(table), len(known))
+    data = np.array(table).reshape(-1, len(known))
     columns = {key: data[:, known.index(c)] for key, c in places.items() if key != TIME}
     ignored = tuple(name for c, name in enumerate(header) if c not in known)
     return TimeTable(str(path), data[:, known.index(places[TIME])], columns, ignored)

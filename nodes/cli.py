@@ -1,13 +1,14 @@
 """The command `dyn`. Importing this needs the standard library only; each command imports what it needs itself."""
 
 import argparse
+import contextlib
 import errno
 import json
-import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -15,6 +16,8 @@ from nodes import environment
 from nodes.domain import claim_domain
 from nodes.parameters import FORMULATIONS
 
+LARGEST = 1e50
+"""Of a number on a command line, as in files: products of a few of them stay finite."""
 HELP = """\
 usage: ./dyn COMMAND [OPTIONS]            ./dyn COMMAND --help tells more
 Robot arms under computed torque over ROS 2; set up here by the first command.
@@ -74,8 +77,8 @@ def _finite(text: str) -> float:
         value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text.strip()}' is not a number") from None
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"'{text.strip()}' is not a finite number")
+    if not abs(value) <= LARGEST:
+        raise argparse.ArgumentTypeError(f"'{text.strip()}' is not a finite number of at most {LARGEST:g} in size")
     return value
 
 
@@ -414,6 +417,7 @@ def _sim(args: argparse.Namespace) -> int:
 
 def _robots(args: argparse.Namespace) -> int:
     from dyn_core import DynError, load_robot, robot_names
+    from dyn_core.errors import printable
 
     rows: list[dict[str, object]] = []
     for name in robot_names():
@@ -430,6 +434,8 @@ def _robots(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"robots": rows}, indent=2))
         return 0
+    for row in rows:
+        row["name"] = printable(str(row["name"]))
     width = max([len(str(row["name"])) for row in rows], default=0)
     kinds = max([len(str(row["kind"])) for row in rows], default=0)
     print(f"{'name':{width}}  joints  {'kind':{kinds}}  description")
@@ -791,11 +797,14 @@ def _is_number(word: str) -> bool:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0 done, 1 failed, 2 wrong use or a named error, 130 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    with contextlib.suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # names of files may be any bytes
     try:
         args = parse(arguments)
         command = COMMANDS[args.command]
         environment.enter(_needs(command, args), arguments)
-        status = _run(command, args)
+        with _warnings_in_one_line():
+            status = _run(command, args)
         sys.stdout.flush()
         return status
     except environment.SetupError as error:
@@ -811,9 +820,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             _drop_output()
             print("dyn: the disk is full: make room and run the command again.", file=sys.stderr)
         else:
-            where = f"{error.filename}: " if error.filename else ""
-            print(f"dyn: {where}{error.strerror or error}", file=sys.stderr)
+            where = f"{_one_line(str(error.filename))}: " if error.filename else ""
+            print(f"dyn: {where}{_one_line(error.strerror or str(error))}", file=sys.stderr)
         return 2
+
+
+@contextlib.contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Warnings of a command are a line each, without the place in the program that gave them."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"dyn: warning: {_one_line(str(message))}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _needs(command: Command, args: argparse.Namespace) -> str:

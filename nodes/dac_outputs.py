@@ -31,6 +31,7 @@ from dyn_core.actuation import CODES, LOW, OFFSET, STEP
 from dyn_core.dac import Calibration, Channel, ChannelMap
 from dyn_core.dac_file import ChannelEntry, DacFile
 from dyn_core.errors import DynError
+from dyn_core.files import user_path
 from dyn_core.robot import Robot
 from nodes import dac_guardian
 from nodes.dac_guardian import DRIVING, RESTING, put, stamped
@@ -148,7 +149,7 @@ class Outputs:
                     self._groups.append((self._opened(path, True, lock), [i]))
             elif own:
                 own.sort(key=lambda i: entries[i].channel)
-                path = dac.path.parent / Path(device.target).expanduser()
+                path = dac.path.parent / user_path(device.target)
                 if device.kind == "pipe" and not (path.exists() and stat.S_ISFIFO(path.stat().st_mode)):
                     raise OutputNotFoundError(f"{path}: is no named pipe; make one with mkfifo")
                 self._groups.append((self._opened(path, False, lock), own))
@@ -241,7 +242,7 @@ def write_safe(dac: DacFile, robot: Robot, root: Path = IIO) -> list[tuple[str, 
         if device.kind == "iio":
             found += [(dac.place(entry), _attempt(partial(code, entry))) for entry in own]
         elif own:
-            path = dac.path.parent / Path(device.target).expanduser()
+            path = dac.path.parent / user_path(device.target)
             found.append((device.target, _attempt(partial(line, path, own))))
     return found
 
@@ -328,7 +329,7 @@ def _attempt(write: Callable[[], None]) -> DynError | None:
 def _enable_path(dac: DacFile, root: Path) -> Path:
     assert dac.enable is not None
     if dac.enable.file:
-        path = dac.path.parent / Path(dac.enable.file).expanduser()
+        path = dac.path.parent / user_path(dac.enable.file)
     elif dac.device(dac.enable.device).kind == "iio":
         path = find_device(dac.device(dac.enable.device).target, root) / f"out_voltage{dac.enable.channel}_raw"
     else:

@@ -37,7 +37,9 @@ from nodes.robots import load_fixed_robot
 ROBOT = "agile_wrist"
 """Which robot is mapped offline if none is named."""
 MOST_POSES = 5_000_000
-"""Of a map that is computed here: they and their lines of CSV fit into the memory of a small machine."""
+"""Of a map: they and their lines of CSV fit into the memory of a small machine."""
+FINEST = 1e-3
+"""Degrees between two orientations, at least."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 
@@ -64,10 +66,23 @@ def run(args: argparse.Namespace) -> int:
 
 def grid_of(args: argparse.Namespace, robot: Robot | None) -> Grid:
     """The grid that the options describe; robot: None where the server knows the joints' positions."""
-    step = np.radians(args.resolution)
-    if args.joints:
-        positions = tuple(args.at) or (() if robot is None else tuple(robot.neutral()))
-        return JointGrid(tuple(args.joints), (args.count, args.count), positions)
+    grid = _joint_grid(args, robot) if args.joints else _orientation_grid(args)
+    if grid.size > MOST_POSES:
+        raise InputError(
+            f"{grid.size:g} poses are too many, at most {MOST_POSES}: give a coarser --resolution or a smaller --count"
+        )
+    return grid
+
+
+def _joint_grid(args: argparse.Namespace, robot: Robot | None) -> JointGrid:
+    positions = tuple(args.at) or (() if robot is None else tuple(robot.neutral()))
+    return JointGrid(tuple(args.joints), (args.count, args.count), positions)
+
+
+def _orientation_grid(args: argparse.Namespace) -> OrientationGrid:
+    if args.resolution < FINEST:
+        raise InputError(f"--resolution: found {args.resolution:g} degrees, at least {FINEST:g} is allowed")
+    step = float(np.radians(args.resolution))
     tilt_max = float(np.radians(args.tilt_max))
     azimuths, tilts = max(3, round(2.0 * np.pi / step)), 1 + max(1, round(tilt_max / step))
     place = tuple(args.at) or None
@@ -79,10 +94,6 @@ def grid_of(args: argparse.Namespace, robot: Robot | None) -> Grid:
 def _computed(args: argparse.Namespace) -> StiffnessMap:
     robot = load_fixed_robot(args.robot or ROBOT)
     grid = grid_of(args, robot)
-    if grid.size > MOST_POSES:
-        raise InputError(
-            f"{grid.size} poses are too many, at most {MOST_POSES}: give a coarser --resolution or a smaller --count"
-        )
     table = empty_map(robot, grid, sign_combinations(args.wrench), args.frame or "tool")
     progress, started = Progress(), time.monotonic()
     with _ctrl_c() as pressed:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from dyn_core.errors import DynError
+from dyn_core.errors import DynError, InputError
 from dyn_core.shell import Quit, Session, completions
 from nodes.progress import Progress
 
@@ -30,6 +30,7 @@ INTERRUPTED = 130
 REDRAW = 0.1  # s
 STEPS = 1000  # of the bar
 HISTORY_LENGTH = 1000
+LONGEST_LINE = 100_000
 
 
 class Watcher:
@@ -75,7 +76,7 @@ class Watcher:
 def run(args: argparse.Namespace) -> int:
     """Open the shell; status 2 at the first error of a script, 130 where Ctrl-C stopped one of its simulations."""
     with contextlib.suppress(AttributeError):
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+        sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr] # names of files may be any bytes
     watcher = Watcher()
     if not sys.stdin.isatty():
         return run_script(Session(args.robot, watch=watcher), watcher)
@@ -86,8 +87,10 @@ def run(args: argparse.Namespace) -> int:
 
 def run_script(session: Session, watcher: Watcher) -> int:
     """Execute the lines of standard input."""
-    for number, line in enumerate(sys.stdin, 1):
+    for number, line in enumerate(iter(lambda: sys.stdin.readline(LONGEST_LINE + 1), ""), 1):
         try:
+            if len(line) > LONGEST_LINE:
+                raise InputError(f"the line has more than {LONGEST_LINE} characters, which is too many")
             with watcher.guard():
                 text = session.execute(line)
         except Quit:

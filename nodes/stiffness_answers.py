@@ -10,6 +10,7 @@ from dyn_core import Robot
 from dyn_core.description.pose import pose
 from dyn_core.errors import DynError, InputError
 from dyn_core.stiffness import Stiffness
+from dyn_core.time_table import LARGEST
 
 AXES = "base"
 """The frame whose axes all matrices and vectors are expressed in."""
@@ -50,8 +51,8 @@ def stiffness_answer(robot: Robot, at: np.ndarray, frame: str) -> Answer:
 def deflection_answer(robot: Robot, at: np.ndarray, wrench: np.ndarray, frame: str) -> Answer:
     """Translation (3,) and rotation (3,) under a wrench (6,), and whether there is equilibrium; at: as above."""
     try:
-        if not np.isfinite(wrench).all():
-            raise InputError("wrench: not finite")
+        if not (np.abs(wrench) <= LARGEST).all():
+            raise InputError(f"wrench: not finite, or larger than {LARGEST:g}")
         q, result = _stiffness(robot, at, frame)
     except DynError as error:
         return refusal(error)

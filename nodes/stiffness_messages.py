@@ -34,8 +34,7 @@ def wrench_message(wrench: np.ndarray) -> Wrench:
 def rotation_array(message: Quaternion) -> np.ndarray:
     """(3, 3) rotation; InputError where the quaternion has no direction."""
     u = np.array([message.x, message.y, message.z, message.w])
-    length = float(np.linalg.norm(u))
-    if not np.isfinite(length) or abs(length - 1.0) > 1e-3:
+    if not (np.abs(u) <= 2.0).all() or abs(float(np.linalg.norm(u)) - 1.0) > 1e-3:  # whose square would overflow
         raise InputError(f"orientation: [{', '.join(f'{x:g}' for x in u)}] is not a unit quaternion (x, y, z, w)")
     from scipy.spatial.transform import Rotation
 

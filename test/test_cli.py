@@ -301,3 +301,143 @@ def test_any_words_are_understood_or_refused_in_one_line(
         assert out == ""
         assert err.endswith("\n")
         assert err[:-1].isprintable()
+
+
+ARM = (REPO / "config" / "robots" / "planar_2r.yaml").read_text()
+NUMBERS = ["0", "0.3", "-1", "5", "1e50", "-1e50", "1e-320", "1e308", "nan", "9" * 400]
+FILES = [
+    "arm.yaml",
+    "broken.yaml",
+    "pipe",
+    "folder",
+    "loop",
+    "nowhere/x.yaml",
+    "out.csv",
+    "out.urdf",
+    "\udcff.yaml",
+    "a\nb.yaml",
+]
+FILES += ["n" * 300, "", ".", "~x", "arm.yaml/x", "planar_2r", "five_bar_saha", "eel"]
+COMPUTING = {
+    "stiffness": ["--offline", "--robot"],
+    "convert": [],
+    "generate": [],
+    "parts": ["build"],
+    "excite": ["--evaluations=2", "--output"],
+    "identify": [],
+    "robots": [],
+    "reproduce": [],
+    "map": ["--offline", "--count", "2", "--resolution", "60", "--output", "out.csv", "--robot"],
+}
+"""Commands that need no ROS, and words that keep them short."""
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_words_run_or_end_in_one_line(
+    data: st.DataObject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through the commands: status 0, 1 or 2, a line where it is 2, and no draft of a file left."""
+    monkeypatch.chdir(tmp_path)
+    if not (tmp_path / "pipe").exists():
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "arm.yaml").write_text(ARM)
+    (tmp_path / "broken.yaml").write_text(ARM[: data.draw(st.integers(0, len(ARM)))])
+    name = data.draw(st.sampled_from(sorted(COMPUTING)))
+    options = sorted(
+        {word for action in cli.build_parser(name)._actions for word in action.option_strings} - {"-h", "--help"}
+    )
+    words = data.draw(st.lists(st.sampled_from(FILES + NUMBERS + (options or [""])), max_size=4))
+    try:
+        status: object = cli.main([name, *COMPUTING[name], *words])
+    except SystemExit as ended:
+        status = ended.code
+    err = capsys.readouterr().err
+    assert status in (0, 1, 2)
+    assert all(line.isprintable() and len(line) < 6000 for line in err.splitlines())
+    if status == 2:
+        assert err.startswith("dyn")
+        assert err.count("\n") == 1 or name == "parts"
+    assert not [path.name for path in tmp_path.rglob(".*")]
+
+
+def test_a_file_of_any_name_is_written_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "\udcff.yaml"
+    assert cli.main(["convert", "planar_2r", str(target)]) == 0
+    assert target.exists()
+    assert "\\udcff.yaml: planar_2r by mdh" in capsys.readouterr().out
+
+
+def test_odd_folders_of_robots_hide_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "endless.yaml").symlink_to("/dev/zero")
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "\x1b[2J.yaml").write_bytes(b"\xff\x00")
+    with (tmp_path / "huge.yaml").open("wb") as file:
+        file.truncate(1 << 34)
+    entries = ["n" * 5000, "\udcff", str(tmp_path / "loop"), str(tmp_path / "file"), "/proc/self/mem", str(tmp_path)]
+    monkeypatch.setenv("DYN_ROBOT_PATH", os.pathsep.join(entries))
+    assert cli.main(["robots"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert all(line.isprintable() for line in out.splitlines())
+    assert "huge " in out
+    assert "?[2J " in out
+    assert any(line.startswith("puma560") for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["excite", "five_bar_saha"], "five_bar_saha has closed chains"),
+        (["excite", "planar_2r", "--evaluations", "1e16"], "1 to 100000 motions can be tried"),
+        (["map", "--offline", "--resolution", "1e-320"], "--resolution: found .* degrees, at least 0.001 is allowed"),
+        (["map", "--resolution", "1e-320"], "--resolution: found .* degrees, at least 0.001 is allowed"),
+        (["map", "--joints", "a", "b", "--count", "1e9"], r"1e\+18 poses are too many, at most 5000000"),
+        (["stiffness", "--offline", "1e60"], "not a finite number of at most 1e\\+50 in size"),
+        (["generate", "n" * 5000], r"n+\.\.\.: File name too long"),
+        (["generate", "planar_2r", "--output", "pipe"], r"pipe: cannot be written \(it is not a file\)"),
+    ],
+)
+def test_what_fuzzing_found_is_one_line(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    try:
+        status: object = cli.main(words)
+    except SystemExit as ended:
+        status = ended.code
+    out, err = capsys.readouterr()
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert re.search(sentence, err)
+    assert os.listdir() == ["pipe"]
+
+
+def test_a_warning_is_one_line_once(tmp_path: Path) -> None:
+    source = tmp_path / "arm.urdf"
+    assert cli.main(["convert", "planar_2r", str(source)]) == 0
+    text, count = re.subn(r'izz="[^"]*"', 'izz="1e3"', source.read_text())
+    assert count > 0
+    source.write_text(text)
+    program = (
+        "import sys; from nodes import cli, environment; environment.enter = lambda *_: None\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "convert", str(source), str(tmp_path / "b.urdf")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(REPO)},
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0
+    said = [line for line in done.stderr.splitlines() if "URDF has no place" not in line]
+    assert [line.split(" no real")[0] for line in said] == [f"dyn: warning: {source}:"]

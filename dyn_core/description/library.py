@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -21,10 +22,14 @@ def _folders() -> list[Path]:
 
 
 def robot_files() -> dict[str, Path]:
-    """Every robot that can be loaded by name, sorted; of two of the same name the first folder's wins."""
+    """Every robot that can be loaded by name, sorted; of two of the same name the first folder's wins.
+
+    A folder that is not there or cannot be read has none.
+    """
     found: dict[str, Path] = {}
     for folder in _folders():
-        for file in folder.glob("*.yaml"):
-            if not file.name.endswith(PARTS):
-                found.setdefault(file.stem, file)
+        with contextlib.suppress(OSError):
+            for file in folder.glob("*.yaml"):
+                if not file.name.endswith(PARTS):
+                    found.setdefault(file.stem, file)
     return dict(sorted(found.items()))

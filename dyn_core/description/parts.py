@@ -449,8 +449,9 @@ def _inertial_nodes(body: Inertial, place: yaml.Node) -> dict[str, yaml.Node]:
     body = without_rounding(body)
     entries = {name: body.inertia["xyz".index(name[0]), "xyz".index(name[1])] for name in PRODUCTS}
     kept = {name: number(value) for name, value in entries.items() if name in PRODUCTS[:3] or value}
-    nodes: dict[str, yaml.Node] = {"mass": number(body.mass), "com": number_list(body.com), "inertia": group(kept)}
-    for node in nodes.values():
+    com, inertia = number_list(body.com), group(kept)
+    nodes: dict[str, yaml.Node] = {"mass": number(body.mass), "com": com, "inertia": inertia}
+    for node in (*nodes.values(), *com.value, *(node for pair in inertia.value for node in pair)):
         node.start_mark, node.end_mark = place.start_mark, place.end_mark
     return nodes
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..animation import write_animation
 from ..curves import FORMATS, Panel, terminal_plot, write_figures
 from ..description import robot_files
-from ..errors import DynError, InputError
+from ..errors import DynError, InputError, printable
 from ..mechanism import Floats
 from ..recording import WRITERS, Recording, read_csv, write_recording
 from ..robot import load_robot
@@ -147,7 +147,10 @@ def _schedule(session: Session, name: str, how: Interpolation | None) -> Schedul
 
 def _scheduled(schedule: Schedule, state: State) -> int:
     """How many steps a schedule takes: to its last time."""
-    return max(1, round(schedule.duration / state.time_step))
+    steps = schedule.duration / state.time_step
+    if not np.isfinite(steps):
+        raise InputError(f"{schedule.source}: its {schedule.duration:g} s are too many steps of {state.time_step:g} s")
+    return max(1, round(steps))
 
 
 def _count(text: str) -> int:
@@ -235,6 +238,8 @@ def plot_simulation(session: Session, words: Sequence[str]) -> str:
         stem = _one_file("plot_simulation", [word for word in rest if word not in QUANTITIES]) or stem
     drawn = panels(session.state, recording, names)
     path = session.path(stem)
+    if not path.name:
+        raise InputError(f"{path}: is a folder; name a file without its ending")
     path = path.with_suffix("") if path.suffix.lstrip(".") in FORMATS else path
     for kind in FORMATS:
         session.target(str(path.with_name(f"{path.name}.{kind}")), over)
@@ -318,10 +323,10 @@ def robots(session: Session, words: Sequence[str]) -> str:
         try:
             mechanism = load_robot(name).mechanism
         except DynError as error:
-            lines.append(f"{name:24} cannot be loaded: {str(error).splitlines()[0]}")
+            lines.append(f"{printable(name):24} cannot be loaded: {str(error).splitlines()[0]}")
         else:
             floating = "  (floating base: not for this shell)" if mechanism.base is not None else ""
-            lines.append(f"{name:24} {mechanism.n:3} joints  {mechanism.description}{floating}")
+            lines.append(f"{printable(name):24} {mechanism.n:3} joints  {mechanism.description}{floating}")
     return "\n".join(lines)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..description import robot_files
+from ..errors import InputError
+from ..files import user_path
 from .commands import COMMANDS
 from .variables import VARIABLES
 
@@ -33,10 +33,9 @@ def completions(line: str) -> list[str]:
 def files(word: str) -> list[str]:
     """The files and folders whose names begin with a word."""
     folder, _, start = word.rpartition("/")
-    place = Path(folder or ("/" if word.startswith("/") else ".")).expanduser()
     try:
-        inside = list(place.iterdir())
-    except OSError:
+        inside = list(user_path(folder or ("/" if word.startswith("/") else ".")).iterdir())
+    except (OSError, InputError):
         return []
     prefix = word[: len(word) - len(start)]
     return [

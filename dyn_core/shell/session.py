@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import DynError, InputError, SimulationError
-from ..files import write_whole
+from ..files import open_file, user_path, write_whole
 from ..recording import Recording, write_csv
 from ..schedule import Schedule
 from ..simulation import Stepper, steps_per_period
@@ -24,6 +24,8 @@ FIRST_ROBOT = "cmu_dd_arm"
 MOST_UNDO = 100
 MOST_VALUES = 100_000_000
 """Numbers that recordings may hold in memory: 800 MB."""
+MOST_STEPS = 2**53
+"""Since time 0: beyond, floating point does not count them."""
 LONGEST_FILE = 1_000_000
 RESTORING = ("database_read", "units", "read_results")
 """Commands that a saved session may have."""
@@ -78,7 +80,10 @@ class Session:
             return self.shown(name)
         if name not in COMMANDS:
             raise InputError(self._unknown(name, (*COMMANDS, *VARIABLES)))
-        return COMMANDS[name].run(self, rest)
+        try:
+            return COMMANDS[name].run(self, rest)
+        except OSError as error:
+            raise InputError(f"{error.filename or name}: {error.strerror or error}") from error
 
     def _words(self, line: str) -> list[str]:
         try:
@@ -154,7 +159,7 @@ class Session:
 
     def path(self, name: str) -> Path:
         """A file that is named on a line."""
-        path = Path(name).expanduser()
+        path = user_path(name)
         return self._folder / path if self._folder is not None else path
 
     def target(self, name: str, over: bool) -> Path:
@@ -231,7 +236,13 @@ class Session:
         theta, omega = (state.robot.neutral(), None) if from_rest else (state.theta, state.omega)
         stepper = Stepper(state.robot, theta, omega, state.time_step, state.method, by_torque)
         if earlier is not None:
-            stepper.start_at(round(float(earlier.result.t[-1]) / state.time_step))
+            before = float(earlier.result.t[-1]) / state.time_step
+            if not abs(before) <= MOST_STEPS:
+                raise InputError(
+                    f"the last simulation ends at t = {earlier.result.t[-1]:g} s, too late to be continued in steps of"
+                    f" {state.time_step:g} s; take a larger TimeStep, or start a new one"
+                )
+            stepper.start_at(round(before))
         return stepper
 
     def _take(self, recording: Recording) -> None:
@@ -274,7 +285,7 @@ class Session:
     def load(self, path: Path) -> None:
         """Restore a saved session; if a line of it is wrong nothing changes. Files in it are beside it."""
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 raw = file.read(LONGEST_FILE + 1)
             text = raw.decode()
         except OSError as error:

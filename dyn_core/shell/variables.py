@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ from ..errors import InputError
 from ..integration import FIXED_STEP
 from ..mechanism import PRISMATIC, Floats
 from ..simulation import ADAPTIVE, steps_per_period
+from ..time_table import LARGEST
 from .state import State
 
 Notes = list[str]
@@ -29,13 +29,13 @@ class Variable:
 
 
 def number(text: str) -> float:
-    """A finite number."""
+    """A finite number, of at most LARGEST in size."""
     try:
         value = float(text)
     except ValueError:
         raise InputError(f"'{text[:40]}' is not a number") from None
-    if not math.isfinite(value):
-        raise InputError(f"'{text[:40]}' is not a finite number")
+    if not abs(value) <= LARGEST:
+        raise InputError(f"'{text[:40]}' is not a finite number of at most {LARGEST:g} in size")
     return value
 
 
@@ -100,10 +100,11 @@ def _set_dac_period(state: State, words: Sequence[str]) -> tuple[State, Notes]:
 
 def _set_time_step(state: State, words: Sequence[str]) -> tuple[State, Notes]:
     step = _positive("TimeStep", words)
-    hold = round(state.dac_period / step)
-    if hold >= 1 and abs(hold * step - state.dac_period) <= 1e-9 * state.dac_period:
-        return replace(state, time_step=step), []
-    return replace(state, time_step=step, dac_period=step), [f"DACTimePeriod is {step:g} s too now"]
+    try:
+        steps_per_period(state.dac_period, step)
+    except InputError:
+        return replace(state, time_step=step, dac_period=step), [f"DACTimePeriod is {step:g} s too now"]
+    return replace(state, time_step=step), []
 
 
 def _set_method(state: State, words: Sequence[str]) -> tuple[State, Notes]:

@@ -19,9 +19,10 @@ from dyn_core.dac_file import read_calibration, read_dac_file
 from dyn_core.description import build_parts, load_mechanism, read_urdf
 from dyn_core.description.document import MAX_PROBLEMS
 from dyn_core.errors import DescriptionError, DynError, InputError
-from dyn_core.files import open_file, write_whole
+from dyn_core.files import open_file, user_path, write_whole
 from dyn_core.identification import identify
-from dyn_core.motion_log import motion_csv, read_motion_log
+from dyn_core.motion_log import MotionLog, motion_csv, read_motion_log
+from dyn_core.shell import Session
 from dyn_core.time_table import MAX_LINE
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -221,3 +222,102 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_nothing_else(
     shutil.rmtree(tmp_path)
     with pytest.raises(InputError, match="cannot be written"):
         write_whole(file, "new")
+
+
+SCHEDULES = {
+    "s.csv": "t,v_shoulder,v_elbow\n0,1,-1\n0.002,0.5,2\n0.004,0,0\n",
+    "s.yaml": "interpolation: ramp\npoints:\n  - {t: 0, voltage: [1, -1]}\n  - {t: 0.004, voltage: [0.5, 2]}\n",
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@settings(fixed, max_examples=60)
+@given(data=st.data())
+def test_schedules(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    """Through the shell, which simulates with what was read; times far apart are too many steps, not a flood."""
+    (tmp_path / name).write_bytes(data.draw(damaged(SCHEDULES[name])))
+    session = Session("planar_2r")
+    how = data.draw(st.sampled_from(("", " hold", " ramp", " steps 3")))
+    read_or_refused(lambda path: session.execute(f"simulate schedule {path}{how}"), tmp_path / name)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session and its recording."""
+    file = tmp_path_factory.mktemp("saved") / "a.sim"
+    session = Session("planar_2r")
+    for line in ("voltage = 1 -1", "simulate steps 3", f"save {file}"):
+        session.execute(line)
+    return file
+
+
+@settings(fixed, max_examples=40)
+@given(data=st.data())
+def test_saved_sessions_and_recordings(saved: Path, data: st.DataObject, tmp_path: Path) -> None:
+    recording = tmp_path / "a.sim.csv"
+    recording.write_bytes(data.draw(damaged(saved.with_name("a.sim.csv").read_text())))
+    (tmp_path / "a.sim").write_bytes(data.draw(st.just(saved.read_bytes()) | damaged(saved.read_text())))
+    session = Session("planar_2r")
+    read_or_refused(lambda path: session.execute(f"load {path}"), tmp_path / "a.sim")
+    read_or_refused(lambda path: session.execute(f"read_results {path}"), recording)
+    for line in ("show", "print_simulation", "simulate continue steps 2"):
+        read_or_refused(lambda _, line=line: session.execute(line), recording)  # type: ignore[misc]
+
+
+@settings(fixed, max_examples=60)
+@given(data=st.data())
+def test_meshes(data: st.DataObject, tmp_path: Path) -> None:
+    from test_mesh import ascii_stl, binary_stl, cube, read
+
+    raw = bytearray(binary_stl(cube()))
+    for _ in range(data.draw(st.integers(1, 20))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    binary = bytes(raw[: data.draw(st.just(len(raw)) | st.integers(0, len(raw)))])
+    content = data.draw(st.just(binary) | damaged(ascii_stl(cube()).decode()))
+    read_or_refused(lambda folder: read(folder, content), tmp_path)
+
+
+def test_parts_beyond_all_size_are_refused_at_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "robot.parts.yaml"
+    file.write_text(PARTS.read_text().replace("radius: 0.070, length: 0.012", "radius: 1e16, length: 0.012", 1))
+    assert file.read_text() != PARTS.read_text()
+    with pytest.raises(DescriptionError, match=r"parts\.yaml:\d+: .*link\.inertia\.xx: found .*at most 1e\+50"):
+        build_parts(file)
+
+
+def test_a_log_with_an_endless_gap_and_a_vanishing_cutoff_are_refused() -> None:
+    robot = load_robot("planar_2r")
+    t = np.linspace(0.0, 1.0, 40)
+    q = np.sin(np.outer(t, (5.0, 7.0)))
+    with pytest.raises(InputError, match="gaps too long to be filled"):
+        identify(robot, MotionLog("log", np.append(t[:-1], 1e40), q, tau=q))
+    with pytest.raises(InputError, match="the cutoff must lie between one period in the whole log"):
+        identify(robot, MotionLog("log", t, q, tau=q), cutoff=1e-300)
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_not_written_over(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "device":
+        path.symlink_to("/dev/full")
+    else:
+        path.mkdir()
+    before = path.lstat()
+    with pytest.raises(InputError, match=r"x: cannot be written \(it is (a folder|not a file)\)"):
+        write_whole(path, "text")
+    assert os.listdir(tmp_path) == ["x"]
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
+def test_a_link_stays_a_link_and_long_names_are_written(tmp_path: Path) -> None:
+    link, long = tmp_path / "link", tmp_path / ("n" * 255)
+    link.symlink_to(long)
+    write_whole(link, "text")
+    assert link.is_symlink()
+    assert long.read_text() == "text"
+    with pytest.raises(InputError, match="no file can have this name"):
+        write_whole(tmp_path / "a\0b", "text")
+    with pytest.raises(InputError, match="there is no user of that name"):
+        user_path("~no_such_user/file")

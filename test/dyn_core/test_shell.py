@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dyn_core import DynError, load_robot, simulate
 from dyn_core.recording import RESULT_ROWS
@@ -377,3 +380,72 @@ def test_completion(session: Session) -> None:
     assert completions("help DAC") == ["DACOut", "DACTimePeriod"]
     assert completions("nothing ") == []
     assert completions("load none/") == []
+
+
+# lines that nobody means
+
+WORDS = [
+    *COMMANDS, *VARIABLES, "new", "continue", "steps", "schedule", "ramp", "over", "=", "#", "0", "1", "-1", "1 2",
+    "1e50", "-1e50", "1e-300", "1e308", "nan", "9" * 400, "0.5s", "x", "", "\0", "\x1b[2J", "\udcff", "'", "a.csv",
+    "~nobody/x", ".", "/", "n" * 300, "planar_2r", "eel", "RK45", "euler", "deg",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(
+    lines=st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
+        | st.tuples(st.sampled_from(sorted(VARIABLES)), st.lists(st.sampled_from(WORDS), max_size=3)).map(
+            lambda set_to: f"{set_to[0]} = {' '.join(set_to[1])}"
+        ),
+        max_size=4,
+    )
+)
+def test_any_line_is_done_or_refused_in_one_line(session: Session, lines: list[str]) -> None:
+    refused: list[str] = []
+    for line in ["simulate steps 2", *lines, "show"]:
+        if "RK45" in line or ("plot" in line and "over" in line):
+            continue  # much work, and none of reading
+        try:
+            session.execute(line)
+        except DynError as error:
+            refused.append(str(error))
+        except Quit:
+            pass
+    assert all(sentence.isprintable() for sentence in refused)
+    for file in Path().iterdir():
+        assert not (file.name.startswith(".") and file.name != ".csv"), file
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (("load pipe",), "pipe: cannot be read (it is not a file)"),
+        (("save ~no_such_user/x",), "there is no user of that name"),
+        (("save 'a\0b'",), "no file can have this name"),
+        (("save " + "n" * 300,), "File name too long"),
+        (("simulate steps 2", "plot_simulation / over"), "/: is a folder"),
+        (("theta = 1e60 0",), "'1e60' is not a finite number of at most 1e+50 in size"),
+        (("TimeStep = 1e-300", "simulate schedule late.csv"), "late.csv: its 1e+50 s are too many steps of 1e-300 s"),
+        (("TimeStep = 1e-300", "DACTimePeriod = 1e20"), "is not a whole number of steps"),
+        (("read_results late_rows.csv", "simulate continue steps 2"), "too late to be continued in steps of 0.001 s"),
+        (("read_results late_rows.csv", "write_results a.mcap"), "MCAP has times from 0 to 2^31 s"),
+    ],
+)
+def test_what_fuzzing_found_is_refused_in_a_sentence(
+    session: Session, lines: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "late.csv").write_text("t,v1,v2\n0,1,1\n1e50,1,1\n")
+    rows = "t,q1,q2,qd1,qd2,qdd1,qdd2,tau1,tau2,voltage1,voltage2\n0" + ",0" * 10 + "\n1e40" + ",0" * 10 + "\n"
+    (tmp_path / "late_rows.csv").write_text(rows)
+    with pytest.raises(DynError) as found:
+        run(session, *lines)
+    assert sentence in str(found.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["late.csv", "late_rows.csv", "pipe"]
+
+
+def test_an_adaptive_method_gives_up_on_endless_work(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dyn_core.simulation.MOST_EVALUATIONS", 500)
+    text = run(session, "method = RK45", "omega = 1e9 1e9", "simulate steps 2")
+    assert "RK45 needs more than 500 evaluations for a step of 0.001 s after t = 0 s" in text

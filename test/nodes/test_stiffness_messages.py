@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyn_core import Robot, load_robot
-from dyn_core.errors import DynError
+from dyn_core.errors import DynError, InputError
 from dyn_core.stiffness.maps import empty_map
 from nodes.stiffness_answers import deflection_answer, refusal, stiffness_answer
 from nodes.stiffness_messages import fill_response, grid_of, pose_array, rotation_array, wrench_array, wrench_message
@@ -90,3 +90,14 @@ def test_any_map_is_bounded_or_refused(
     except DynError as error:
         said = str(error)
     assert said.isprintable()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("huge", [1e200, -1e308, float("nan"), float("inf")])
+def test_numbers_beyond_all_bounds_are_refused_without_a_warning(huge: float) -> None:
+    with pytest.raises(InputError, match="is not a unit quaternion"):
+        rotation_array(Quaternion(x=huge, w=1.0))
+    robot = load_robot("planar_2r")
+    answer = deflection_answer(robot, np.array([0.1, 0.2]), np.array([huge, 0, 0, 0, 0, 0]), "tool")
+    assert not answer["success"]
+    assert answer["message"].startswith("wrench: not finite, or larger than 1e+50")
