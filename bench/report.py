@@ -107,9 +107,7 @@ def page(report: dict[str, Any], tables: dict[str, list[str]]) -> str:
         reached = verdict(row["ratio"], row["goal"])
         if reached != "reached" and row.get("needed"):
             reached += f": {row['needed']}"
-        lines.append(
-            f"| {row['work']} | {row['peer']} | {row['ratio']:.3f} | {spread} | {row['goal']:g} | {reached} |"
-        )
+        lines.append(f"| {row['work']} | {row['peer']} | {row['ratio']:.3f} | {spread} | {row['goal']:g} | {reached} |")
     for name, table in tables.items():
         lines += ["", f"## {name}", "", "```text", *table, "```"]
     return "\n".join([*lines, ""])

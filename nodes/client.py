@@ -87,9 +87,7 @@ class RobotClient:
 
     def __init__(self, namespace: str = "", domain: int | None = None) -> None:
         self._context = Context()
-        rclpy.init(
-            args=[], context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO
-        )
+        rclpy.init(args=[], context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(
             "dyn_client",
             context=self._context,

@@ -216,4 +216,3 @@ def _ask_volts(question: str) -> float | None:
             return value
         print("  that is no number of volts")
     raise InputError(f"no number of volts in {ATTEMPTS} answers; the safe codes are out")
-

@@ -24,9 +24,7 @@ from nodes.bringup import ARGUMENTS, PACKAGE, NodeSpec, System, absolute, system
 def describe(name: str) -> LaunchDescription:
     """The launch description of a system, with one declared argument for each of ``bringup.ARGUMENTS``."""
     declared = [
-        DeclareLaunchArgument(
-            argument.name, default_value=_text(argument.default), description=argument.description
-        )
+        DeclareLaunchArgument(argument.name, default_value=_text(argument.default), description=argument.description)
         for argument in ARGUMENTS
     ]
 
@@ -74,9 +72,7 @@ def _end_with(context: Any, name: str) -> list[Any]:
 
 
 def _transition(process: Any, transition: int) -> EmitEvent:
-    return EmitEvent(
-        event=ChangeState(lifecycle_node_matcher=matches_action(process), transition_id=transition)
-    )
+    return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(process), transition_id=transition))
 
 
 def _text(value: object) -> str:

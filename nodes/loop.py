@@ -77,9 +77,7 @@ class WithheldGroup(CallbackGroup):
 
 def subscribe(node: Node, message_type: type, topic: str) -> Subscription:
     """A subscription that only the loop's thread reads."""
-    return node.create_subscription(
-        message_type, topic, lambda _: None, FRESH, callback_group=WithheldGroup()
-    )
+    return node.create_subscription(message_type, topic, lambda _: None, FRESH, callback_group=WithheldGroup())
 
 
 def take_all(subscription: Subscription, raw: bool = False) -> list[Any]:

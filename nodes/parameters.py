@@ -96,6 +96,7 @@ SIMULATED_ROBOT: tuple[ParameterSpec, ...] = (
     REALTIME_PRIORITY,
 )
 
+
 def _tunable(
     name: str,
     default: Value,

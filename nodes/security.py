@@ -233,7 +233,6 @@ def rules(path: Path = POLICIES) -> list[Rule]:
     return found
 
 
-
 def has_security() -> bool:
     """Whether the Fast DDS that is loaded here has DDS security built in."""
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep):
@@ -301,4 +300,3 @@ def _full(name: str, namespace: str, node: str) -> str:
 def _expect(element: ElementTree.Element, tag: str, attributes: set[str], children: set[str]) -> None:
     if element.tag != tag or set(element.attrib) != attributes or {child.tag for child in element} - children:
         raise ValueError(f"{element.tag} with {sorted(element.attrib)} is no {tag}")
-

@@ -177,9 +177,7 @@ def map_of(result: MapStiffness.Result, goal: MapStiffness.Goal) -> StiffnessMap
     """The map in an action's result."""
     columns, rows = (
         Axis(name, unit, np.array(values))
-        for name, unit, values in zip(
-            result.axes, result.units, (result.column_values, result.row_values), strict=True
-        )
+        for name, unit, values in zip(result.axes, result.units, (result.column_values, result.row_values), strict=True)
     )
     shape = (len(rows.values), len(columns.values))
     return StiffnessMap(

@@ -160,9 +160,7 @@ def constraint_bias(record, rows, bias):
             aj = add(rotate(rj, load3(second, VD)), add(cross(alpha_j, sj), cross(wj, cross(wj, sj))))
             turn = cross(wi, a)
             bias[k] = (
-                dot(a, sub(aj, ai))
-                + 2.0 * dot(turn, sub(vj, vi))
-                + dot(add(cross(alpha_i, a), cross(wi, turn)), d)
+                dot(a, sub(aj, ai)) + 2.0 * dot(turn, sub(vj, vi)) + dot(add(cross(alpha_i, a), cross(wi, turn)), d)
             )
         else:
             b = axis_of(second, row, FRAMES + 12, int(row[AXIS_B]))

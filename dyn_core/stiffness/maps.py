@@ -72,9 +72,7 @@ class OrientationGrid:
         if not np.isfinite(self.torsion):
             raise InputError(f"the torsion must be finite, found {self.torsion:g}")
         if self.azimuths < 3 or self.tilts < 2:
-            raise InputError(
-                f"a map needs at least 3 azimuths and 2 tilts, found {self.azimuths} and {self.tilts}"
-            )
+            raise InputError(f"a map needs at least 3 azimuths and 2 tilts, found {self.azimuths} and {self.tilts}")
 
     @property
     def size(self) -> int:
@@ -212,9 +210,7 @@ class StiffnessMap:
         if np.isnan(values).all():
             return None
         row, column = np.unravel_index(int(np.nanargmax(values)), values.shape)
-        return Peak(
-            float(values[row, column]), float(self.columns.values[column]), float(self.rows.values[row])
-        )
+        return Peak(float(values[row, column]), float(self.columns.values[column]), float(self.rows.values[row]))
 
     def csv(self) -> str:
         """A line per pose, with the units in the header; empty fields where there is no value."""
@@ -312,9 +308,7 @@ class _Found:
     """(m,)"""
 
 
-def _evaluator(
-    robot: Robot, grid: Grid, wrenches: Floats, frame: str
-) -> Callable[[Floats, Floats, list[str]], _Found]:
+def _evaluator(robot: Robot, grid: Grid, wrenches: Floats, frame: str) -> Callable[[Floats, Floats, list[str]], _Found]:
     """What computes the deflections at columns (m,) and rows (m,), and notes why poses have none."""
     robot.mechanism.frame(frame)
     if isinstance(grid, JointGrid):
@@ -347,17 +341,13 @@ def _evaluator(
         poses = np.tile(np.eye(4), (len(columns), 1, 1))
         poses[:, :3, :3] = grid.rotations(columns, rows)
         poses[:, :3, 3] = home if grid.position is None else grid.position
-        return _one_by_one(
-            poses, lambda pose: robot.stiffness(robot.inverse_kinematics(pose), frame), wrenches, notes
-        )
+        return _one_by_one(poses, lambda pose: robot.stiffness(robot.inverse_kinematics(pose), frame), wrenches, notes)
 
     home = robot.forward_kinematics(robot.neutral())[:3, 3]
     return posed
 
 
-def _one_by_one(
-    poses: Floats, stiffness: Callable[[Floats], Stiffness], wrenches: Floats, notes: list[str]
-) -> _Found:
+def _one_by_one(poses: Floats, stiffness: Callable[[Floats], Stiffness], wrenches: Floats, notes: list[str]) -> _Found:
     deflections = np.zeros((len(poses), len(wrenches), 6))
     status = np.zeros(len(poses), np.uint8)
     for k, pose in enumerate(poses):

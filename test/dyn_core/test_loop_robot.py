@@ -85,9 +85,9 @@ def test_power_of_active_forces_is_the_change_of_energy(case):
 
     qdd = robot.forward_dynamics(q, qd, tau)
     h = 1e-5
-    rate = (
-        energy(q + h * qd + h * h / 2 * qdd, qd + h * qdd) - energy(q - h * qd + h * h / 2 * qdd, qd - h * qdd)
-    ) / (2 * h)
+    rate = (energy(q + h * qd + h * h / 2 * qdd, qd + h * qdd) - energy(q - h * qd + h * h / 2 * qdd, qd - h * qdd)) / (
+        2 * h
+    )
     assert rate == pytest.approx(tau @ qd, rel=1e-4, abs=1e-4)
 
 
@@ -106,9 +106,7 @@ def test_batches_and_kinematics(case):
 def test_simulation_conserves_energy_and_agrees():
     rng = np.random.default_rng(3)
     robot = LoopRobot(random_planar_loop(rng, 3, friction=False))
-    results = [
-        simulate(each, duration=0.2, h=1e-3, method="rk4") for each in (robot, robot.using("multipliers"))
-    ]
+    results = [simulate(each, duration=0.2, h=1e-3, method="rk4") for each in (robot, robot.using("multipliers"))]
     assert not results[0].failure
     np.testing.assert_allclose(results[0].q, results[1].q, atol=1e-8)
 
@@ -151,9 +149,7 @@ def test_a_singular_description_is_named():
     np.testing.assert_allclose(up.closed(up.neutral()).G[:, 0], [1.0, -1.0, 1.0], atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("active", "word"), [([True, True, False], "over"), ([False, False, False], "under")]
-)
+@pytest.mark.parametrize(("active", "word"), [([True, True, False], "over"), ([False, False, False], "under")])
 def test_mobility_is_counted(active, word):
     m = random_planar_loop(np.random.default_rng(0), 3)
     with pytest.raises(DescriptionError, match=f"{word}-actuated: 3 joints less 2 independent .* mobility of 1"):

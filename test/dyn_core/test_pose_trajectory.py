@@ -59,9 +59,7 @@ def test_two_poses_are_joined_straight_and_about_one_axis_by_the_shortest_way() 
 
 
 @pytest.mark.parametrize("kind", ["gough_stewart", "six_rss", "three_rrr"])
-def test_the_platform_stays_on_its_path_between_the_points(
-    kind: str, tmp_path: Path, platform: ParallelRobot
-) -> None:
+def test_the_platform_stays_on_its_path_between_the_points(kind: str, tmp_path: Path, platform: ParallelRobot) -> None:
     makers = {"six_rss": six_rss, "three_rrr": three_rrr}
     robot = platform if kind == "gough_stewart" else load(tmp_path, makers[kind](np.random.default_rng(1)))
     S = robot.freedoms

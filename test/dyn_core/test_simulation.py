@@ -95,8 +95,22 @@ def test_one_motor_spins_up_with_its_time_constant():
             motors=type(m.motors)(*(getattr(m.motors, f.name)[5:] for f in dataclasses.fields(m.motors))),
             **{
                 key: (np.zeros(1) if key in ("Fv", "Fs") else getattr(m, key)[5:])
-                for key in ("joint_type", "R", "p", "M", "MS", "J", "Ia", "Fv", "Fs", "stiffness", "position_limits",
-                            "velocity_limits", "effort_limits", "active")
+                for key in (
+                    "joint_type",
+                    "R",
+                    "p",
+                    "M",
+                    "MS",
+                    "J",
+                    "Ia",
+                    "Fv",
+                    "Fs",
+                    "stiffness",
+                    "position_limits",
+                    "velocity_limits",
+                    "effort_limits",
+                    "active",
+                )
             },
         )
     )
