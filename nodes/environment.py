@@ -81,6 +81,7 @@ KINDS = ("msg", "srv", "action")
 
 ROS_MODULES = (
     "action_msgs",
+    "builtin_interfaces",
     "diagnostic_msgs",
     "geometry_msgs",
     "lifecycle_msgs",
