@@ -17,8 +17,8 @@ from launch_ros.parameter_descriptions import ParameterValue
 from dyn_core.errors import DynError
 from launch import LaunchDescription
 from nodes.bringup import ARGUMENTS, PACKAGE, NodeSpec, System, absolute, system
-from nodes.robots import load_fixed_robot
 from nodes.supervisor import in_words
+from nodes.up import check
 
 
 def describe(name: str) -> LaunchDescription:
@@ -33,7 +33,7 @@ def describe(name: str) -> LaunchDescription:
         given |= {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
         try:
             planned = system(name, given)
-            _ = load_fixed_robot(given["robot"]).actuation
+            check(planned)
         except DynError as error:
             raise RuntimeError(str(error)) from None  # said in one line, and the launch ends with status 1
         return [_process(planned, node) for node in planned.nodes]

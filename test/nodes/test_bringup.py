@@ -18,6 +18,7 @@ from nodes.bringup import ARGUMENTS, SYSTEMS, Argument, absolute, arguments, sys
 from nodes.parameters import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_LAUNCH = "launch_ros is not installed: it comes with a ROS 2 installation, not with pip"
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 
 
@@ -155,11 +156,29 @@ def test_what_the_launch_actions_take_from_the_package_exists() -> None:
 
 @pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
 def test_launch_files_load_in_launch(path: Path) -> None:
-    reason = "launch_ros is not installed: it comes with a ROS 2 installation, not with pip"
-    pytest.importorskip("launch_ros", reason=reason)
+    pytest.importorskip("launch_ros", reason=NO_LAUNCH)
     from launch.actions import DeclareLaunchArgument
     from launch.launch_description_sources import get_launch_description_from_python_launch_file
 
     description = get_launch_description_from_python_launch_file(str(path))
     declared = {action.name for action in description.entities if isinstance(action, DeclareLaunchArgument)}
     assert declared == {argument.name for argument in ARGUMENTS}
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("given", [("robot", "no_such_robot"), ("rate", "-3"), ("params_file", "no/such/file")])
+def test_a_launch_with_a_wrong_value_starts_nothing_and_fails(path: Path, given: tuple[str, str]) -> None:
+    pytest.importorskip("launch_ros", reason=NO_LAUNCH)
+    from launch.actions import IncludeLaunchDescription, RegisterEventHandler
+    from launch.event_handlers import OnProcessStart
+    from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+    from launch import LaunchDescription, LaunchService
+
+    started: list[object] = []
+    watch = RegisterEventHandler(OnProcessStart(on_start=lambda event, context: started.append(event)))
+    file = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(path)), launch_arguments=[given])
+    service = LaunchService()
+    service.include_launch_description(LaunchDescription([watch, file]))
+    assert service.run() == 1
+    assert not started
