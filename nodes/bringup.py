@@ -7,8 +7,11 @@ library is imported.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from nodes.parameters import TABLES
 
 PACKAGE = "dyn_robot"
 
@@ -22,6 +25,7 @@ class Argument:
     name: str
     default: Value
     description: str
+    choices: tuple[str, ...] = ()
 
     def parse(self, text: object) -> Value:
         """The value in this argument's type; raises InputError if the text does not say one."""
@@ -31,6 +35,8 @@ class Argument:
                 return words[str(text).lower()]
             raise _wrong(f"{self.name}: found {text!r}, allowed: true, false")
         if isinstance(self.default, str):
+            if self.choices and text not in self.choices:
+                raise _wrong(f"{self.name}: found {text!r}, allowed: {', '.join(self.choices)}")
             return str(text)
         kind = type(self.default)
         try:
@@ -39,6 +45,8 @@ class Argument:
             wanted = "a whole number" if kind is int else "a number"
             raise _wrong(f"{self.name}: found {text!r}, allowed: {wanted}") from None
 
+
+LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 ARGUMENTS: tuple[Argument, ...] = (
     Argument("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file."),
@@ -52,7 +60,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
     Argument("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
     Argument("enclaves", "", "Path of the nodes' SROS 2 enclaves, such as /dyn_robot (docs/security.md); empty: none."),
-    Argument("log_level", "info", "Least severity that the nodes print: debug, info, warn, error."),
+    Argument("log_level", "info", f"Least severity that the nodes print: {', '.join(LOG_LEVELS)}.", LOG_LEVELS),
 )
 
 
@@ -139,7 +147,13 @@ def system(name: str, given: Mapping[str, object] | None = None) -> System:
         nodes.insert(0, NodeSpec("dac_bridge", settings, lifecycle=True))
     if name == "sim":
         nodes.insert(0, simulated_robot)
+    for node in nodes:
+        for spec in TABLES[node.executable]:
+            if spec.name in node.parameters:
+                spec.check(node.parameters[spec.name])
     namespace, params_file = str(values["namespace"]), str(values["params_file"])
+    if not re.fullmatch(r"/?([A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?", namespace, re.ASCII):
+        raise _wrong(f"namespace: found {namespace!r}, allowed: letters, digits and _, as in left or cell_2/left")
     if params_file and not os.path.isfile(params_file):
         raise _wrong(f"params_file: there is no file {params_file!r}")
     return System(name, tuple(nodes), namespace, params_file, str(values["log_level"]), str(values["enclaves"]))

@@ -24,7 +24,7 @@ from nodes import follow_joint_trajectory, parameters
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
 from nodes.emergency_stop import EmergencyStop
 from nodes.follower import Follower
-from nodes.lifecycle import refuse_impossible_transitions
+from nodes.lifecycle import refuse_impossible_transitions, start_by_itself
 from nodes.loop import (
     LATCHED,
     NANOSECONDS,
@@ -99,6 +99,8 @@ class ComputedTorqueController(LifecycleNode):
         self._diagnostics = Diagnostics(self, self._report, self._drops)
         self._action = follow_joint_trajectory.offer(self, self)
         self.create_timer(STATUS_PERIOD, self._publish_status)
+        if self.get_parameter("autostart").value:
+            start_by_itself(self)
 
     @property
     def failure(self) -> Exception | None:

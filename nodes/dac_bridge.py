@@ -21,7 +21,7 @@ from dyn_core.errors import DynError, InputError
 from nodes import parameters
 from nodes.dac_outputs import Guardian, OutputError, Outputs
 from nodes.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
-from nodes.lifecycle import refuse_impossible_transitions
+from nodes.lifecycle import refuse_impossible_transitions, start_by_itself
 from nodes.loop import CycleStatistics, LoopThread, StateWaiter, nanoseconds, quiet_interpreter, subscribe
 from nodes.messages import DropCounter, Dropped, JointOrder, code_limits, motor_codes
 from nodes.process import run
@@ -76,7 +76,7 @@ class DacBridge(LifecycleNode):
         if self._manager.watchdog > 0.0:
             self.create_timer(self._manager.watchdog / 4.0, self._sign_of_life)
         if self.get_parameter("autostart").value:
-            self._start_by_itself()
+            start_by_itself(self)
         self._manager.ready()
 
     @property
@@ -89,11 +89,6 @@ class DacBridge(LifecycleNode):
         self._manager.stopping()
         self._stop_loop()
         self._release()
-
-    def _start_by_itself(self) -> None:
-        for transition in (self.trigger_configure, self.trigger_activate):
-            if transition() != SUCCESS:
-                raise InputError("the bridge cannot start by itself; the line above says why")
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the files, open and lock the outputs, start the guardian, and write the safe codes."""

@@ -5,20 +5,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler, Shutdown
-from launch.events import matches_action
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
-from launch_ros.actions import LifecycleNode, Node
-from launch_ros.event_handlers import OnStateTransition
-from launch_ros.events.lifecycle import ChangeState
-from lifecycle_msgs.msg import Transition
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
-from dyn_core import load_robot
 from dyn_core.errors import DynError
 from launch import LaunchDescription
 from nodes.bringup import ARGUMENTS, PACKAGE, NodeSpec, System, absolute, system
+from nodes.supervisor import in_words
+from nodes.up import check
 
 
 def describe(name: str) -> LaunchDescription:
@@ -29,50 +29,52 @@ def describe(name: str) -> LaunchDescription:
     ]
 
     def actions(context: Any) -> list[Any]:
-        given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
+        given = _typed(name, context)
+        given |= {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in ARGUMENTS}
         try:
             planned = system(name, given)
-            _ = load_robot(given["robot"]).actuation
+            check(planned)
         except DynError as error:
             raise RuntimeError(str(error)) from None  # said in one line, and the launch ends with status 1
-        return [action for node in planned.nodes for action in _actions(planned, node)]
+        return [_process(planned, node) for node in planned.nodes]
 
     return LaunchDescription([*declared, OpaqueFunction(function=actions)])
 
 
-def _actions(planned: System, node: NodeSpec) -> list[Any]:
-    make = LifecycleNode if node.lifecycle else Node
-    process = make(
+def _typed(name: str, context: Any) -> dict[str, str]:
+    """The arguments of a command line that names this launch file: ``launch`` itself would pass over unknown ones.
+
+    Where another file includes this one, they are that file's, and none is returned.
+    """
+    if not any(os.path.basename(word) == f"{name}.launch.py" for word in sys.argv):
+        return {}
+    return dict(word.split(":=", 1) for word in context.argv)
+
+
+def _process(planned: System, node: NodeSpec) -> Node:
+    def ended(event: Any, context: Any) -> None:
+        """A node that ends by itself ends the system; while the system is ending already, nothing more is asked."""
+        if not context.is_shutdown:
+            raise RuntimeError(f"{node.name} {in_words(event.returncode)}, so the system ends")
+
+    # Without its type launch_ros would read a string as YAML: a robot named 2024 as a number.
+    parameters = {key: ParameterValue(value, value_type=type(value)) for key, value in node.parameters.items()}
+    if node.lifecycle:
+        parameters["autostart"] = ParameterValue(True, value_type=bool)
+    return Node(
         package=PACKAGE,
         executable=node.executable,
+        exec_name=node.name,
         name=node.name,
         namespace=absolute(planned.namespace),
-        parameters=[dict(node.parameters), *([planned.params_file] if planned.params_file else [])],
+        parameters=[parameters, *([planned.params_file] if planned.params_file else [])],
         remappings=list(node.remappings),
         ros_arguments=["--log-level", planned.log_level]
         + (["--enclave", planned.enclave(node)] if planned.enclaves else []),
         prefix=" ".join(node.prefix),
         output="screen",
-        on_exit=OpaqueFunction(function=_end_with, args=[node.name]),
+        on_exit=ended,
     )
-    if not node.lifecycle:
-        return [process]
-    once_configured = OnStateTransition(
-        target_lifecycle_node=process,
-        start_state="configuring",
-        goal_state="inactive",
-        entities=[_transition(process, Transition.TRANSITION_ACTIVATE)],
-    )
-    return [RegisterEventHandler(once_configured), process, _transition(process, Transition.TRANSITION_CONFIGURE)]
-
-
-def _end_with(context: Any, name: str) -> list[Any]:
-    """A node that ends by itself ends the system; while the system is ending already, nothing more is asked."""
-    return [] if context.is_shutdown else [Shutdown(reason=f"{name} has ended")]
-
-
-def _transition(process: Any, transition: int) -> EmitEvent:
-    return EmitEvent(event=ChangeState(lifecycle_node_matcher=matches_action(process), transition_id=transition))
 
 
 def _text(value: object) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
-from rclpy.lifecycle import LifecycleNode
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+
+from dyn_core.errors import InputError
 
 
 def refuse_impossible_transitions(node: LifecycleNode) -> None:
@@ -20,3 +22,10 @@ def refuse_impossible_transitions(node: LifecycleNode) -> None:
             return response
 
     node._service_change_state.callback = guarded
+
+
+def start_by_itself(node: LifecycleNode) -> None:
+    """Configure and activate a node that is being made; InputError where one of the two fails."""
+    for transition in (node.trigger_configure, node.trigger_activate):
+        if transition() != TransitionCallbackReturn.SUCCESS:
+            raise InputError("cannot start by itself; the line above says why")

@@ -47,7 +47,10 @@ class ParameterSpec:
         """Raise InputError if ``value`` is not allowed."""
         from dyn_core.errors import InputError
 
-        if self.choices and value not in self.choices:
+        outside = self.choices and value not in self.choices
+        if isinstance(value, int | float) and self.low is not None and self.high is not None:
+            outside = not self.low <= value <= self.high
+        if outside:
             raise InputError(f"parameter {self.name}: found {value!r}, allowed: {self.allowed}")
 
 
@@ -62,6 +65,7 @@ REALTIME_PRIORITY = ParameterSpec(
     0,
     90,
 )
+AUTOSTART = ParameterSpec("autostart", False, "Configure and activate by itself, as under systemd or ros2 launch.")
 
 SIMULATED_ROBOT: tuple[ParameterSpec, ...] = (
     ROBOT,
@@ -255,6 +259,7 @@ COMPUTED_TORQUE_CONTROLLER: tuple[ParameterSpec, ...] = (
         "An emergency stop brakes, then gives 0 V (stop category 1), or gives 0 V at once (category 0).",
         choices=("brake", "zero_volts"),
     ),
+    AUTOSTART,
     _tunable(
         REALTIME_PRIORITY.name,
         REALTIME_PRIORITY.default,
@@ -298,7 +303,7 @@ DAC_BRIDGE: tuple[ParameterSpec, ...] = (
         read_only=False,
     ),
     ParameterSpec("iio_root", "/sys/bus/iio/devices", "Folder of the Industrial I/O devices.", read_only=False),
-    ParameterSpec("autostart", False, "Configure and activate by itself, as under systemd."),
+    AUTOSTART,
     ParameterSpec(
         REALTIME_PRIORITY.name,
         REALTIME_PRIORITY.default,

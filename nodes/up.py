@@ -63,7 +63,7 @@ def running(planned: System, quiet: list[str] | None = None) -> Iterator[tuple[S
     supervisor = Supervisor(planned, output=output)
     try:
         supervisor.start()
-        _check(planned)
+        check(planned)
         output.release()
         from nodes.client import RobotClient
 
@@ -102,7 +102,7 @@ class _Withheld:
             self._held = None
 
 
-def _check(planned: System) -> None:
+def check(planned: System) -> None:
     """The named error of a robot that cannot be run, and a word where the first start takes long."""
     from dyn_core.integration import __file__ as kernels
     from dyn_core.jit import cache_folder

@@ -73,16 +73,18 @@ def test_interfaces_say_unit_and_meaning_of_every_field() -> None:
 @pytest.mark.parametrize("name", sorted(scripts()))
 def test_every_installed_command_can_be_imported(name: str) -> None:
     module, function = scripts()[name].split(":")
+    assert callable(getattr(import_module(module), function))
     if name != "dyn":
         pytest.importorskip("rclpy", reason="the nodes need ROS 2")
-    assert callable(getattr(import_module(module), function))
+        assert callable(import_module(f"nodes.{name}").main)
 
 
 def test_every_node_module_is_an_installed_command() -> None:
     runnable = {
         path.stem for path in (REPO / "nodes").glob("*.py") if re.search(r"^def main\(", path.read_text(), re.M)
     } - {"cli"}
-    assert runnable == {target.split(":")[0].split(".")[1] for target in scripts().values()} - {"cli"}
+    assert runnable == scripts().keys() - {"dyn"}
+    assert all(scripts()[name] == f"nodes.executables:{name}" for name in runnable)
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.stem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from nodes.bringup import ARGUMENTS, SYSTEMS, Argument, absolute, arguments, sys
 from nodes.parameters import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_LAUNCH = "launch_ros is not installed: it comes with a ROS 2 installation, not with pip"
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 
 
@@ -26,7 +28,7 @@ def test_every_node_is_an_executable_with_these_parameters(name: str) -> None:
     scripts = config["options.entry_points"]["console_scripts"]
     for node in system(name).nodes:
         assert importlib.util.find_spec(f"nodes.{node.executable}") is not None
-        assert f"{node.executable} = nodes.{node.executable}:main" in scripts
+        assert f"{node.executable} = nodes.executables:{node.executable}" in scripts
         table = {spec.name: spec for spec in TABLES[node.executable]}
         for key, value in node.parameters.items():
             if key != "use_sim_time":
@@ -80,11 +82,26 @@ def test_ros_arguments_keep_types() -> None:
         {"speed": 1},
         {"params_file": "no/such/file"},
         {"dac": "no/such/file"},
+        {"rate": -3},
+        {"realtime_priority": 91},
+        {"mode": "odd"},
+        {"formulation": "magic"},
+        {"log_level": "loud"},
+        {"namespace": "1st"},
+        {"namespace": "left-arm"},
+        {"namespace": "a//b"},
     ],
 )
 def test_wrong_arguments_are_refused_in_a_sentence(given: dict[str, object]) -> None:
     with pytest.raises(InputError, match=next(iter(given))):
         system("sim", given)
+
+
+def test_lifecycle_nodes_can_start_by_themselves() -> None:
+    """As the launch files ask them to."""
+    dac = str(ROOT / "config" / "dac" / "dry_run.yaml")
+    for node in system("sim", {"robot": "planar_2r", "dac": dac}).nodes:
+        assert node.lifecycle == ("autostart" in {spec.name for spec in TABLES[node.executable]})
 
 
 def test_an_unknown_system_is_refused() -> None:
@@ -123,27 +140,43 @@ def test_there_is_a_launch_file_for_every_system() -> None:
     assert [path.name.removesuffix(".launch.py") for path in LAUNCH_FILES] == sorted(SYSTEMS)
 
 
-def test_what_the_launch_actions_take_from_the_bringup_exists() -> None:
-    import nodes.bringup
-
+def test_what_the_launch_actions_take_from_the_package_exists() -> None:
     tree = ast.parse((ROOT / "nodes" / "launching.py").read_text())
     imported = [
-        alias.name
+        (node.module, alias.name)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "nodes.bringup"
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(("nodes.", "dyn_core."))
         for alias in node.names
     ]
-    assert imported
-    assert not [name for name in imported if not hasattr(nodes.bringup, name)]
+    assert ("nodes.bringup", "system") in imported
+    assert not [pair for pair in imported if not hasattr(importlib.import_module(pair[0]), pair[1])]
 
 
 @pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
 def test_launch_files_load_in_launch(path: Path) -> None:
-    reason = "launch_ros is not installed: it comes with a ROS 2 installation, not with pip"
-    pytest.importorskip("launch_ros", reason=reason)
+    pytest.importorskip("launch_ros", reason=NO_LAUNCH)
     from launch.actions import DeclareLaunchArgument
     from launch.launch_description_sources import get_launch_description_from_python_launch_file
 
     description = get_launch_description_from_python_launch_file(str(path))
     declared = {action.name for action in description.entities if isinstance(action, DeclareLaunchArgument)}
     assert declared == {argument.name for argument in ARGUMENTS}
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("given", [("robot", "no_such_robot"), ("rate", "-3"), ("params_file", "no/such/file")])
+def test_a_launch_with_a_wrong_value_starts_nothing_and_fails(path: Path, given: tuple[str, str]) -> None:
+    pytest.importorskip("launch_ros", reason=NO_LAUNCH)
+    from launch.actions import IncludeLaunchDescription, RegisterEventHandler
+    from launch.event_handlers import OnProcessStart
+    from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+    from launch import LaunchDescription, LaunchService
+
+    started: list[object] = []
+    watch = RegisterEventHandler(OnProcessStart(on_start=lambda event, context: started.append(event)))
+    file = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(path)), launch_arguments=[given])
+    service = LaunchService()
+    service.include_launch_description(LaunchDescription([watch, file]))
+    assert service.run() == 1
+    assert not started

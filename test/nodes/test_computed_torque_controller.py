@@ -30,6 +30,7 @@ PARAMETERS = """
     clock_jump: 2.0
     max_missed_deadlines: 15
     peer_timeout: 0.3
+    autostart: true
 """
 SOON = 10.0
 
@@ -121,7 +122,7 @@ def rig(domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     alone = System("control", planned.nodes[:1], planned.namespace, planned.params_file, "warn")
     output: list[str] = []
     with Supervisor(alone, output=output.append), RobotClient("alone", domain) as client:
-        client.activate(timeout=120.0)
+        assert client.lifecycle_state(timeout=120.0) == "active", "it starts by itself"
         running = Rig(client)
         yield running
         running.robot.end()

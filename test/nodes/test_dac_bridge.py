@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -127,6 +129,14 @@ def bridge(domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
             assert client.wait(lambda: any("waiting for motor commands" in line for line in output), 60.0), output
             yield Bridged(iio, supervisor, client, output, manager=manager)
     print(*output, sep="\n")
+
+
+def test_a_bridge_that_cannot_start_by_itself_says_why_and_ends(domain: int) -> None:
+    command = [sys.executable, "-m", f"nodes.{BRIDGE}", "--ros-args", "-p", "robot:=planar_2r", "-p", "autostart:=true"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert "cannot configure: parameter dac: give the path of a DAC file" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_the_converters_follow_the_controller(arm: Bridged) -> None:

@@ -36,7 +36,7 @@ def test_the_page_of_a_node_has_its_parameters(node: str) -> None:
 
 def test_the_parameter_file_gives_the_defaults_of_what_no_argument_sets() -> None:
     given = yaml.safe_load((ROOT / "config" / "nodes.yaml").read_text())
-    arguments = {argument.name for argument in ARGUMENTS} | {"publish_clock", "initial_positions"}
+    arguments = {argument.name for argument in ARGUMENTS} | {"autostart", "publish_clock", "initial_positions"}
     for node, table in TABLES.items():
         expected = {spec.name: spec.default for spec in table if spec.name not in arguments}
         assert given[f"/**/{node}"]["ros__parameters"] == expected
@@ -64,3 +64,10 @@ def test_a_choice_that_is_not_offered_is_refused() -> None:
     method = next(spec for spec in TABLES["simulated_robot"] if spec.name == "method")
     with pytest.raises(InputError, match="rk3, rk4"):
         method.check("euler")
+
+
+@pytest.mark.parametrize("value", [0.5, 5001.0, float("nan")])
+def test_a_number_beyond_its_bounds_is_refused(value: float) -> None:
+    rate = next(spec for spec in TABLES["simulated_robot"] if spec.name == "rate")
+    with pytest.raises(InputError, match=r"rate: .* allowed: 1 to 5000"):
+        rate.check(value)
