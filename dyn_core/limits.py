@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .actuation import GEAR, I_MAX, KT, RESISTANCE, V_MAX
+from .jit import compiled_call, entry
 from .mechanism import PRISMATIC, Floats
 from .robot import Robot
 
@@ -54,6 +55,23 @@ class Excess:
     sentence: str
 
 
+@entry
+def _exceeded(high, low, ohm, emf, q, qd, q_d, torque):
+    """Whether any value is beyond its limits; high, low: (kinds, n)."""
+    for j in range(q.shape[0]):
+        volts = ohm[j] * torque[j] + emf[j] * qd[j]
+        error = q[j] - q_d[j]
+        if q[j] > high[SOFT, j] or q[j] < low[SOFT, j] or q[j] > high[HARD, j] or q[j] < low[HARD, j]:
+            return True
+        if qd[j] > high[VELOCITY, j] or qd[j] < low[VELOCITY, j] or error > high[ERROR, j] or error < low[ERROR, j]:
+            return True
+        if torque[j] > high[TORQUE, j] or torque[j] < low[TORQUE, j]:
+            return True
+        if volts > high[VOLTAGE, j] or volts < low[VOLTAGE, j]:
+            return True
+    return False
+
+
 class Limits:
     """The limits of a robot with motors; ``exceeded`` costs a few microseconds, ``excesses`` tells more."""
 
@@ -87,7 +105,6 @@ class Limits:
         self._high[ERROR] = np.where(self.driven, error, np.inf)
         self._low = -self._high
         self._low[SOFT], self._low[HARD] = self.soft[:, 0] - TOLERANCE, low - margins.hard
-        self._values = np.zeros((len(KINDS), n))
 
     def needed_voltage(self, torque: Floats, qd: Floats) -> Floats:
         """(n,) V that give a torque (n,) at a speed (n,), without limits."""
@@ -100,24 +117,22 @@ class Limits:
         return np.maximum(low, -self.torque), np.minimum(high, self.torque)
 
     def exceeded(self, q: Floats, qd: Floats, q_d: Floats, torque: Floats) -> bool:
-        """Whether any limit is exceeded at the measured q, qd, the desired q_d and the wanted torque, all (n,).
-
-        For one thread only: the one that controls.
-        """
-        values = self._fill(self._values, q, qd, q_d, torque)
-        return bool(((values > self._high) | (values < self._low)).any())
-
-    def _fill(self, values: Floats, q: Floats, qd: Floats, q_d: Floats, torque: Floats) -> Floats:
-        values[SOFT] = values[HARD] = q
-        values[VELOCITY] = qd
-        values[TORQUE] = torque
-        values[VOLTAGE] = self._ohm * torque + self._emf * qd
-        values[ERROR] = q - q_d
-        return values
+        """Whether any limit is exceeded at the measured q, qd, the desired q_d and the wanted torque, all (n,)."""
+        constants = self._high, self._low, self._ohm, self._emf
+        try:
+            return bool(_exceeded(*constants, q, qd, q_d, torque))
+        except TypeError:  # not plain vectors, or not compiled yet
+            plain = (np.ascontiguousarray(each, float) for each in (q, qd, q_d, torque))
+            return bool(compiled_call(_exceeded, *constants, *plain))
 
     def excesses(self, q: Floats, qd: Floats, q_d: Floats, torque: Floats) -> list[Excess]:
         """What is exceeded, one of each kind, in the order of KINDS; empty if nothing is."""
-        values = self._fill(np.empty_like(self._values), q, qd, q_d, torque)
+        values = np.empty_like(self._high)
+        values[SOFT] = values[HARD] = q
+        values[VELOCITY] = qd
+        values[TORQUE] = torque
+        values[VOLTAGE] = self.needed_voltage(torque, qd)
+        values[ERROR] = q - q_d
         over = np.maximum(values - self._high, self._low - values)
         found = []
         for kind in range(len(KINDS)):

@@ -165,8 +165,9 @@ class JointStateReader:
         """Stamp (ns), positions and velocities (n,), as ``messages.joint_state`` checks them; Dropped if wrong."""
         incoming = self._incoming
         if (layout := incoming.known(data)) is not None:
-            order = slice(None) if incoming.order is None else incoming.order
-            q, qd = (np.array(layout.read(data, field)[order]) for field in ("position", "velocity"))
+            q, qd = layout.read(data, "position").copy(), layout.read(data, "velocity").copy()
+            if incoming.order is not None:
+                q, qd = q[incoming.order], qd[incoming.order]
             if np.isfinite(q).all() and np.isfinite(qd).all():
                 return stamp_of(data), q, qd
         message = incoming.message(data)
