@@ -85,6 +85,7 @@ def driven(arm: Arm, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
         client.spin(0.5)
         states.clear()
         motors.clear()
+        assert client.wait(lambda: drained(states) > 0 and drained(motors) > 0, 10.0)  # before the brakes are released
         names = list(arm.robot.joint_names)
         zeros = [0.0] * len(names)
         begin = time.monotonic()
