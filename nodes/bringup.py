@@ -73,7 +73,7 @@ class NodeSpec:
     lifecycle: bool = False
     remappings: tuple[tuple[str, str], ...] = field(default=())
     prefix: tuple[str, ...] = ()
-    """Words before its command line."""
+    """Words before its command line where `dyn up` starts it, which waits for all nodes before it activates any."""
 
     @property
     def name(self) -> str:

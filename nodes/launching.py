@@ -71,7 +71,6 @@ def _process(planned: System, node: NodeSpec) -> Node:
         remappings=list(node.remappings),
         ros_arguments=["--log-level", planned.log_level]
         + (["--enclave", planned.enclave(node)] if planned.enclaves else []),
-        prefix=" ".join(node.prefix),
         output="screen",
         on_exit=ended,
     )

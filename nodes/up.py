@@ -114,6 +114,8 @@ def check(planned: System) -> None:
 
 
 def _activate(planned: System, client: RobotClient) -> None:
+    from rcl_interfaces.srv import ListParameters
+
     from nodes.client import SIMULATION, ClientError
 
     names = [node.name for node in planned.nodes]
@@ -121,6 +123,9 @@ def _activate(planned: System, client: RobotClient) -> None:
         if not client.running(START_TIMEOUT):
             raise ClientError(f"{SIMULATION} did not come up")
         client.joint_state(START_TIMEOUT)
+    for node in planned.nodes:
+        if not node.lifecycle:  # a node that joins later would delay the loop, as DDS introduces it to the others
+            client.call(ListParameters, f"{node.name}/list_parameters", ListParameters.Request(), START_TIMEOUT)
     for node in planned.nodes:
         if node.lifecycle:
             client.activate(node.name, START_TIMEOUT)
