@@ -64,7 +64,6 @@ def _process(planned: System, node: NodeSpec) -> Node:
     return Node(
         package=PACKAGE,
         executable=node.executable,
-        exec_name=node.name,
         name=node.name,
         namespace=absolute(planned.namespace),
         parameters=[parameters, *([planned.params_file] if planned.params_file else [])],
