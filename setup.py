@@ -1,4 +1,4 @@
-"""Installs `dyn_core` and `nodes` with pip; colcon builds the same package through CMakeLists.txt."""
+"""Installs the packages with pip, `nodes` as `dyn_nodes`; colcon builds the same through CMakeLists.txt."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,9 +17,7 @@ def shared_files() -> list[tuple[str, list[str]]]:
         for path in sorted((HERE / top).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 relative = path.relative_to(HERE)
-                folders.setdefault(f"share/dyn_robot/{relative.parent.as_posix()}", []).append(
-                    relative.as_posix()
-                )
+                folders.setdefault(f"share/dyn_robot/{relative.parent.as_posix()}", []).append(relative.as_posix())
     return list(folders.items())
 
 
@@ -28,19 +26,15 @@ def text(tag: str) -> str:
 
 
 setup(
-    name=text("name"),
     version=text("version"),
     description=text("description"),
     license=text("license"),
-    python_requires=">=3.11",
-    packages=find_packages(include=["dyn_core", "dyn_core.*", "nodes", "nodes.*"]),
-    package_data={"dyn_core": ["py.typed", "animation.html"]},
+    packages=[
+        *find_packages(include=["dyn_core", "dyn_core.*", "dyn_cli", "dyn_cli.*", "papers", "papers.*"]),
+        "dyn_nodes",
+        *(f"dyn_nodes.{name}" for name in find_packages("nodes")),
+    ],
+    package_dir={"dyn_nodes": "nodes"},
+    package_data={"dyn_core": ["py.typed"], "dyn_cli.figures": ["animation.html"]},
     data_files=shared_files(),
-    install_requires=["numba>=0.60", "numpy>=1.26", "pyyaml>=6.0", "scipy>=1.11"],
-    extras_require={
-        "generate": ["casadi>=3.6"],
-        "parts": ["trimesh>=5.0"],
-        "reproduce": ["matplotlib>=3.8"],
-        "sim": ["matplotlib>=3.8", "mcap-ros2-support>=0.5"],
-    },
 )

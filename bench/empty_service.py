@@ -8,7 +8,7 @@ from typing import Any
 from dyn_robot.srv import GetDeflection, GetStiffness
 from rclpy.node import Node
 
-from nodes.process import run
+from dyn_nodes.common.process import run
 
 
 class EmptyServer(Node):

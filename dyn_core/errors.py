@@ -27,6 +27,14 @@ class InputError(DynError, ValueError):
     """An argument has the wrong shape or type, or is not finite."""
 
 
+class RefusedError(DynError):
+    """A message, command or trajectory that is not used; ``reason`` is the short text under which it is counted."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
 class MissingMotorError(DynError):
     """Voltages or DAC codes were asked of a robot that describes no motors."""
 

@@ -7,18 +7,16 @@ that frame stands in its parent's frame at the constant placement (R, p).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .errors import InputError
-
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
+from dyn_core.arrays import Bools, Floats, Ints
+from dyn_core.errors import InputError
 
 REVOLUTE, PRISMATIC = 0, 1  # Khalil's sigma; fixed joints are merged into their parent by the description
 BASE = -1
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""m/s^2, where a description says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,23 @@ class Frame:
     body: int
     R: Floats
     p: Floats
+
+    @classmethod
+    def at(cls, name: str, body: int, T: Floats) -> Frame:
+        """By its homogeneous matrix T (4, 4) in the frame of the body."""
+        return cls(name, body, T[:3, :3].copy(), T[:3, 3].copy())
+
+    @property
+    def T(self) -> Floats:
+        """(4, 4) homogeneous matrix in the frame of the body."""
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = self.R, self.p
+        return T
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it is where the base's own frame is."""
+        return self.body == BASE and np.array_equal(self.R, np.eye(3)) and not self.p.any()
 
 
 @dataclass(frozen=True)
@@ -138,7 +153,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class Compliance:
-    """A link that gives way a little: its tip, which carries all that hangs on the link, against its joint."""
+    """Compliance of a link: motion of its tip frame, which carries what hangs on the link, relative to its joint."""
 
     body: int
     R: Floats
@@ -201,7 +216,7 @@ class Mechanism:
     """(n, 2), inf where there is none."""
     velocity_limits: Floats
     effort_limits: Floats
-    active: NDArray[np.bool_]
+    active: Bools
     """(n,) whether a joint is driven."""
     gravity: Floats
     """(3,) acceleration of gravity in the base frame, m/s^2."""
@@ -216,11 +231,11 @@ class Mechanism:
     assembly: Floats | None = None
     """(n,) a configuration near which the loops are closed: it says which of several assembly modes is meant."""
     beams: tuple[Beam, ...] = ()
-    """Which links bend; only a FlexibleMechanism heeds it, robots take all links as rigid."""
+    """Links that bend, in a FlexibleMechanism; robots take all links as rigid."""
     mimic: Mimic | None = None
-    """Which joints follow others; only a CoupledRobot heeds it, others take all joints as independent."""
+    """Joints that follow others, in a MimicRobot; other robots take all joints as independent."""
     compliances: tuple[Compliance, ...] = ()
-    """Which links give way, for the Cartesian stiffness; everything else takes links as rigid."""
+    """Compliant links, for the Cartesian stiffness; everything else takes links as rigid."""
     spherical: Spherical | None = None
     """The angles of a spherical parallel manipulator, whose tree and loops this mechanism is."""
     platform: int | None = None
@@ -232,7 +247,7 @@ class Mechanism:
         return len(self.joint_names)
 
     @property
-    def elastic(self) -> NDArray[np.bool_]:
+    def elastic(self) -> Bools:
         """(n,) which joints are elastic."""
         return np.zeros(self.n, np.bool_) if self.springs is None else self.springs.K > 0.0
 

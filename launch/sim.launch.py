@@ -2,11 +2,12 @@
 
     ros2 launch dyn_robot sim.launch.py robot:=puma560
 
-``ros2 launch dyn_robot sim.launch.py --show-args`` lists the arguments; they are said in ``nodes/bringup.py``.
+``ros2 launch dyn_robot sim.launch.py --show-args`` lists the arguments (``nodes/bringup/systems.py``).
 """
 
 from launch import LaunchDescription
-from nodes.launching import describe
+
+from dyn_nodes.bringup.launch_description import describe
 
 
 def generate_launch_description() -> LaunchDescription:

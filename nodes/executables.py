@@ -1,6 +1,6 @@
 """The nodes as executables of the package: what ``ros2 run`` and ``ros2 launch`` start.
 
-Importing a node takes a second or two. Until it is imported, and can end by itself (``nodes.process``), Ctrl-C would
+Importing a node takes a second or two. Until it is imported, and can end by itself (``common.process``), Ctrl-C would
 show where in numba or scipy it came; there is nothing to make safe yet, so the process just ends.
 """
 
@@ -16,7 +16,7 @@ from types import FrameType
 def _run(node: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
-    status: int = importlib.import_module(f"nodes.{node}").main()
+    status: int = importlib.import_module(f"dyn_nodes.{node}.node").main()
     return status
 
 

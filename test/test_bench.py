@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from bench import chains, peers, report, stiffness
-from bench.__main__ import main
+from bench import peers, report
+from bench import run as bench
 from bench.compare import DifferentAnswers, require_same
-from dyn_core import Robot, load_robot
+from bench.suites import chains, stiffness
+from dyn_cli import main as cli
+from dyn_cli.setup import environment
+from dyn_core import load_robot
 from dyn_core.errors import InputError
+from dyn_core.robots import TreeRobot
 
 
 def test_growth_is_the_exponent() -> None:
@@ -32,7 +39,7 @@ def test_the_chain_is_the_same_in_pinocchio() -> None:
     q, qd, tau = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 12))
     expected = pin.aba(model, model.createData(), q, qd, tau)
     for method in ("recursive", "matrices"):
-        found = Robot(mechanism).forward_dynamics(q, qd, tau, method=method)
+        found = TreeRobot(mechanism).forward_dynamics(q, qd, tau, method=method)
         assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
 
@@ -78,9 +85,35 @@ def test_a_file_that_is_no_earlier_run_is_refused(tmp_path: Path) -> None:
     for text in ("no json", "[]"):
         path.write_text(text)
         with pytest.raises(InputError, match="is no file of"):
-            main(["dynamics", "--compare", str(path)])
+            bench.measure(["dynamics"], compare=str(path))
     with pytest.raises(InputError, match="cannot be read"):
-        main(["dynamics", "--compare", str(tmp_path / "none.json")])
+        bench.measure(["dynamics"], compare=str(tmp_path / "none.json"))
+
+
+def fake(ratio: float) -> types.SimpleNamespace:
+    return types.SimpleNamespace(run=lambda: [row(ratio)], table=lambda figures: [f"ratio {figures[0]['ratio']}"])
+
+
+def test_several_benchmarks_are_run_saved_and_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "enter", lambda *_: None)
+    for name, ratio in (("loops", 0.4), ("denoc", 0.7), ("startup", 0.9)):
+        monkeypatch.setitem(sys.modules, f"bench.suites.{name}", fake(ratio))
+    path = tmp_path / "run.json"
+    assert cli.main(["bench", "loops", "denoc", "startup", "--save", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert [line for line in out.splitlines() if line] == ["ratio 0.4", "ratio 0.7", "ratio 0.9"]
+    assert [line.rpartition(" ")[2] for line in err.splitlines()] == ["loops", "denoc", "startup"]
+    assert list(json.loads(path.read_text())) == ["machine", "loops", "denoc", "startup"]
+    assert cli.main(["bench", "denoc", "--compare", str(path), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert list(json.loads(out)) == ["denoc", "machine"]
+    assert "-22 % faster" in err
+    assert cli.main(["bench", "denoc", "nothing"]) == 2
+    assert "there is no benchmark 'nothing'" in capsys.readouterr().err
+    assert cli.main(["bench", "denoc", "--page"]) == 2
+    assert "--page needs a run of everything" in capsys.readouterr().err
 
 
 def test_kdl_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from dyn_cli.shell import COMMANDS, VARIABLES, Session
 from dyn_core import DynError, load_robot
-from dyn_core.dac_file import read_dac_file
+from dyn_core.actuation.dac_file import read_dac_file
 from dyn_core.description import build_parts
-from dyn_core.description.materials import MATERIALS
-from dyn_core.description.parts import DIMENSIONS, MATERIAL_KEYS, PART_KEYS, SECTION_KEYS, WORKING
-from dyn_core.description.robot_file import BASE_KEYS, JOINT_KEYS, LINK_KEYS, MOTOR_KEYS, ROBOT_KEYS
-from dyn_core.schedule import read_schedule
-from dyn_core.shell import Session
-from dyn_core.shell.commands import COMMANDS
-from dyn_core.shell.variables import VARIABLES
+from dyn_core.description.parts.database import DIMENSIONS, MATERIAL_KEYS, PART_KEYS, SECTION_KEYS, WORKING
+from dyn_core.description.parts.densities import DENSITIES
+from dyn_core.description.robot_yaml.joint import JOINT_KEYS, LINK_KEYS, MOTOR_KEYS
+from dyn_core.description.robot_yaml.reader import BASE_KEYS, ROBOT_KEYS
+from dyn_core.simulation import read_schedule
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -72,7 +71,7 @@ def test_a_description_loads(place: str, text: str, tmp_path: Path) -> None:
 def test_the_shells_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One session through the whole page."""
     monkeypatch.chdir(tmp_path)
-    session = Session()
+    session = Session(COMMANDS)
     for place, text in examples("sim"):
         for number, line in enumerate(text.splitlines(), 1):
             try:
@@ -95,10 +94,10 @@ def test_the_reference_names_every_key() -> None:
 
 def test_the_page_of_parts_names_every_key_shape_and_material() -> None:
     text = (ROOT / "docs" / "parts.md").read_text()
-    keys = {*WORKING, *PART_KEYS, *SECTION_KEYS, *MATERIAL_KEYS, *DIMENSIONS, *MATERIALS}
+    keys = {*WORKING, *PART_KEYS, *SECTION_KEYS, *MATERIAL_KEYS, *DIMENSIONS, *DENSITIES}
     assert not [key for key in keys if f"`{key}`" not in text]
-    for name, material in MATERIALS.items():
-        assert f"| `{name}` | {material.density:g} |" in text
+    for name, material in DENSITIES.items():
+        assert f"| `{name}` | {material.value:g} |" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

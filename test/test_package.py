@@ -5,18 +5,18 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from nodes import environment
+from dyn_cli.setup import environment, interfaces, packages
 
 REPO = Path(__file__).resolve().parent.parent
 MANIFEST = ElementTree.parse(REPO / "package.xml").getroot()
 CMAKE = (REPO / "CMakeLists.txt").read_text()
-REQUIREMENTS = sorted((REPO / "requirements").glob("*.txt"))
 ROS_MODULES = (
     "rclpy",
     "launch",
@@ -25,7 +25,7 @@ ROS_MODULES = (
     "sensor_msgs",
     "geometry_msgs",
     "dyn_robot",
-    "nodes",
+    "dyn_nodes",
 )
 
 
@@ -61,11 +61,10 @@ def test_every_ros_package_that_the_code_imports_is_declared() -> None:
     code = "\n".join(path.read_text() for folder in ("nodes", "launch") for path in (REPO / folder).rglob("*.py"))
     imported = set(re.findall(r"^\s*(?:from|import) (\w+_msgs|\w+_srvs|rclpy|launch\w*|\w+_interfaces)\b", code, re.M))
     assert imported - declared == set()
-    assert imported - {"launch", "launch_ros", "rcl_interfaces"} <= set(environment.ROS_MODULES)
 
 
 def test_interfaces_say_unit_and_meaning_of_every_field() -> None:
-    for path in (path for kind in environment.KINDS for path in REPO.glob(f"{kind}/*.{kind}")):
+    for path in (path for kind in interfaces.KINDS for path in REPO.glob(f"{kind}/*.{kind}")):
         for line in path.read_text().splitlines():
             assert not line.strip() or line == "---" or "#" in line, f"{path.name}: {line}"
 
@@ -76,30 +75,32 @@ def test_every_installed_command_can_be_imported(name: str) -> None:
     assert callable(getattr(import_module(module), function))
     if name != "dyn":
         pytest.importorskip("rclpy", reason="the nodes need ROS 2")
-        assert callable(import_module(f"nodes.{name}").main)
+        assert callable(import_module(f"dyn_nodes.{name}.node").main)
 
 
 def test_every_node_module_is_an_installed_command() -> None:
-    runnable = {
-        path.stem for path in (REPO / "nodes").glob("*.py") if re.search(r"^def main\(", path.read_text(), re.M)
-    } - {"cli"}
+    runnable = {path.parent.name for path in (REPO / "nodes").glob("*/node.py")}
     assert runnable == scripts().keys() - {"dyn"}
-    assert all(scripts()[name] == f"nodes.executables:{name}" for name in runnable)
+    assert all(scripts()[name] == f"dyn_nodes.executables:{name}" for name in runnable)
 
 
-@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.stem)
-def test_requirements_are_pinned_exactly(path: Path) -> None:
-    for line in path.read_text().splitlines():
-        assert line.startswith("#") or re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+", line), line
+def test_the_lock_pins_every_requirement_to_one_version_with_hashes_and_names_no_host() -> None:
+    lock = (REPO / "requirements.lock").read_text()
+    entries = re.findall(r"^([a-z0-9-]+)==[0-9a-z.]+(?: ;[^\\\n]+)? \\\n    --hash=sha256:", lock, re.M)
+    assert entries == re.findall(r"^([^\s#=]+)", lock, re.M)
+    assert len(set(entries)) == len(entries)
+    assert "://" not in lock
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())
+    lists = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
+    lists += project["dependency-groups"].values()
+    assert {re.split(r"[^a-z0-9-]", requirement)[0] for listed in lists for requirement in listed} <= set(entries)
 
 
-def test_no_package_is_pinned_to_two_versions() -> None:
-    pins: dict[str, str] = {}
-    for path in REQUIREMENTS:
-        for line in path.read_text().splitlines():
-            if not line.startswith("#"):
-                name, version = line.split("==")
-                assert pins.setdefault(name, version) == version, name
+def test_every_tier_is_made_of_extras_and_groups() -> None:
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())
+    assert set(packages.EXTRAS) == project["project"]["optional-dependencies"].keys()
+    names = {name for tier in environment.TIERS.values() for name in tier}
+    assert names | {"cmake", "ninja", "compiler"} == {"core", *packages.EXTRAS, *project["dependency-groups"]}
 
 
 def _blocked(names: tuple[str, ...]) -> str:
@@ -133,20 +134,26 @@ def test_dyn_core_imports_no_ros_module() -> None:
     assert done.stdout.strip() == "2", done.stderr
 
 
-def test_pip_installs_a_dyn_core_that_finds_its_robots(tmp_path: Path) -> None:
+def test_pip_installs_from_a_source_archive_what_finds_its_robots(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", minversion="70.1", reason="older ones cannot build wheels by themselves")
-    source = tmp_path / "source"
+    source, target = tmp_path / "source", tmp_path / "target"
     source.mkdir()
     for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE", "README.md", "CMakeLists.txt"):
-        if (REPO / name).exists():
-            (source / name).write_bytes((REPO / name).read_bytes())
-    for name in ("dyn_core", "nodes", "config", "launch"):
+        (source / name).write_bytes((REPO / name).read_bytes())
+    for name in ("dyn_core", "dyn_cli", "papers", "nodes", "dyn_nodes", "config", "launch"):
         (source / name).symlink_to(REPO / name)
-    target = tmp_path / "target"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    command += ["--target", str(target), str(source)]
-    done = subprocess.run(command, env=_clean_env(), capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    archive = "from setuptools.build_meta import build_sdist; build_sdist('..')"
+    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", target]
+    for arguments in (["-c", archive], [*install, tmp_path / f"dyn_robot-{MANIFEST.findtext('version')}.tar.gz"]):
+        command = [sys.executable, *map(str, arguments)]
+        done = subprocess.run(
+            command, cwd=source, env=_clean_env(), capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    packaged = {path.parent.name for path in target.glob("*/__init__.py")}
+    assert packaged == {"dyn_core", "dyn_cli", "dyn_nodes", "papers"}, (
+        "a package called nodes would collide with others"
+    )
     installed = {
         path.relative_to(target / "share" / "dyn_robot").as_posix()
         for path in (target / "share" / "dyn_robot").rglob("*")
@@ -159,10 +166,15 @@ def test_pip_installs_a_dyn_core_that_finds_its_robots(tmp_path: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert installed == shared | {"package.xml"}
-    assert (target / "dyn_core" / "animation.html").is_file()
-    program = _blocked(tuple(name for name in ROS_MODULES if name != "nodes")) + (
-        "import dyn_core, nodes.cli\nprint(dyn_core.__file__)\nprint(*dyn_core.robot_names())\n"
-        "print(dyn_core.load_robot('puma560').n)\nsys.exit(nodes.cli.main(['state']))\n"
+    assert (target / "dyn_cli" / "figures" / "animation.html").is_file()
+    sources, modules = (
+        {path.relative_to(folder) for path in folder.rglob("*.py")} for folder in (REPO / "nodes", target / "dyn_nodes")
+    )
+    assert modules == sources
+    program = _blocked(tuple(name for name in ROS_MODULES if name != "dyn_nodes")) + (
+        "import dyn_core, dyn_cli.main, dyn_nodes.bringup.systems\n"
+        "print(dyn_core.__file__)\nprint(*dyn_core.robot_names())\n"
+        "print(dyn_core.load_robot('puma560').n)\nsys.exit(dyn_cli.main.main(['state']))\n"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", program],
@@ -177,6 +189,10 @@ def test_pip_installs_a_dyn_core_that_finds_its_robots(tmp_path: Path) -> None:
     assert Path(where).is_relative_to(target)
     assert "puma560" in names.split()
     assert joints == "6"
+    command = [sys.executable, "-P", str(target / "bin" / "dyn"), "robots"]
+    env = _clean_env(PYTHONPATH=str(target))
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert "puma560" in done.stdout, done.stderr
 
 
 def test_the_manifest_and_pip_say_the_same_version() -> None:
@@ -189,6 +205,9 @@ def test_the_manifest_and_pip_say_the_same_version() -> None:
 
 
 def test_cmake_installs_what_pip_installs() -> None:
+    packages = re.findall(r"ament_python_install_package\((\w+)", CMAKE)
+    assert sorted(packages) == ["dyn_cli", "dyn_core", "dyn_nodes", "papers"]
+    assert "ament_python_install_package(dyn_nodes PACKAGE_DIR nodes)" in CMAKE
     match = re.search(r"install\(DIRECTORY ([\w ]+) DESTINATION share", CMAKE)
     assert match is not None
     assert match[1].split() == ["config", "launch"]

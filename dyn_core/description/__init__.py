@@ -1,10 +1,24 @@
 """Files to mechanisms and back: robot YAML and URDF in and out, parts databases in."""
 
-from .library import robot_files
-from .parts import build_parts
-from .robot_file import load_mechanism
-from .urdf import to_urdf
-from .urdf_extension import read_urdf
-from .writer import to_yaml
+from .inertial import Inertial
+from .parts.database import MADE_BY, Built, build_parts
+from .robot_library import PARTS, robot_files
+from .robot_yaml.reader import load_mechanism
+from .robot_yaml.update_parameters import RobotText
+from .robot_yaml.writer import to_yaml
+from .urdf.extension import read_urdf
+from .urdf.writer import to_urdf
 
-__all__ = ["build_parts", "load_mechanism", "read_urdf", "robot_files", "to_urdf", "to_yaml"]
+__all__ = [
+    "MADE_BY",
+    "PARTS",
+    "Built",
+    "Inertial",
+    "RobotText",
+    "build_parts",
+    "load_mechanism",
+    "read_urdf",
+    "robot_files",
+    "to_urdf",
+    "to_yaml",
+]

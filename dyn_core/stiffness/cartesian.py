@@ -16,13 +16,15 @@ the system (13)-(15) of Wu, Bai and Kepler; for legs side by side, A says that t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..mechanism import Floats
+from dyn_core.arrays import Floats
 
 RANK_TOLERANCE = 1e-6  # of the largest singular value, lengths by a length of the structure
+NO_ENERGY = 1e-12  # of the largest eigenvalue of a compliance, below which a direction is rigid
 LOADED = 1e-7  # part of a wrench that may lie along a null direction before it counts as loading it
 
 
@@ -75,7 +77,7 @@ class Stiffness:
     @property
     def singular(self) -> bool:
         """Whether there are directions in which nothing resists."""
-        return self.null_directions.shape[1] > 0
+        return bool(self.null_directions.shape[1])
 
     @property
     def eigenvalues(self) -> Floats:
@@ -165,7 +167,7 @@ class Structure:
 
 
 @dataclass(frozen=True)
-class Yielding:
+class CompliantModes:
     """What a structure allows: E N z with the energy |y|^2 / 2, y = N_y z."""
 
     N: Floats
@@ -178,12 +180,12 @@ class Yielding:
     """(k, k - r) combinations that cost none."""
 
 
-def yielding(s: Structure) -> Yielding:
+def compliant_modes(s: Structure) -> CompliantModes:
     """The motions that a structure allows, those that cost energy apart from those that do not."""
     springs = s.E_y.shape[1]
     if len(s.A_y) == 0 and s.E_q.shape[1] == 0:  # every spring for itself
         T = s.E_y / np.array([s.length] * 3 + [1.0] * 3)[:, None]
-        return Yielding(np.eye(springs), T, np.eye(springs), np.zeros((springs, 0)))
+        return CompliantModes(np.eye(springs), T, np.eye(springs), np.zeros((springs, 0)))
     E = np.hstack([s.E_y, s.E_q])
     E[:3] /= s.length
     size = np.ones(E.shape[1])
@@ -195,7 +197,7 @@ def yielding(s: Structure) -> Yielding:
     _, sigma, V = np.linalg.svd(N[:springs], full_matrices=True)
     rank = int((sigma > RANK_TOLERANCE).sum())
     held = V[:rank].T * (size[0] / sigma[:rank]) if rank else V[:0].T
-    return Yielding(N / size[:, None], T, held, V[rank:].T)
+    return CompliantModes(N / size[:, None], T, held, V[rank:].T)
 
 
 def frame_stiffness(s: Structure, point: Floats, frame: str, spring: str = "spring") -> Stiffness:
@@ -204,7 +206,7 @@ def frame_stiffness(s: Structure, point: Floats, frame: str, spring: str = "spri
     Lengths count in units of `s.length` where ranks are decided; null directions are orthonormal, and the deflection is
     smallest, in m and rad.
     """
-    y = yielding(s)
+    y = compliant_modes(s)
     springs = s.E_y.shape[1]
     unit = np.array([s.length] * 3 + [1.0] * 3)
     free = _range(y.T @ y.loose, RANK_TOLERANCE)
@@ -265,3 +267,23 @@ def _range(B: Floats, tolerance: float) -> Floats:
         return np.zeros((6, 0))
     U, sigma, _ = np.linalg.svd(B, full_matrices=False)
     return U[:, sigma > tolerance]
+
+
+def block_diagonal(parts: Sequence[Floats]) -> Floats:
+    """The square matrices along the diagonal of one."""
+    ends = np.cumsum([0, *(len(part) for part in parts)])
+    out = np.zeros((ends[-1], ends[-1]))
+    for part, begin, end in zip(parts, ends[:-1], ends[1:], strict=True):
+        out[begin:end, begin:end] = part
+    return out
+
+
+def compliance_root(C: Floats) -> Floats:
+    """L (s, r) with C = L L^T, without the directions that are rigid."""
+    if C.size == 0:
+        return np.zeros((len(C), 0))
+    scale = np.sqrt(np.diag(C))
+    scale[scale == 0.0] = 1.0
+    values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
+    kept = values > NO_ENERGY * values[-1]
+    return np.asarray(scale[:, None] * vectors[:, kept] * np.sqrt(values[kept]))

@@ -1,162 +1,37 @@
-"""The virtual-joint method: links and actuators that give way become springs in joints that are not there.
+"""The virtual-joint method for a whole mechanism: compliant links and actuators become springs in virtual joints.
 
-A leg is a chain of springs and passive joints; what holds at its end is (10)-(15) of Wu, Bai and Kepler, and legs side
-by side add up to the robot (16). Of a whole mechanism, `VirtualJoints` makes one with six more joints at the tip of
-every link that gives way, three that slide and three that turn, held by the link's compliance; its Jacobians are those
-of any tree, so chains may branch and close in any way, over-constrained or not.
+`VirtualJoints` adds six joints at the tip of every compliant link, three that slide and three that turn, held by the
+link's compliance; the Jacobians are those of any tree, so chains may branch and close in any way, over-constrained or
+not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ..batch import run_batch
-from ..errors import InputError, SingularityError
-from ..jit import compiled_call
-from ..loops.constraints import TYPE, constraint_terms, pack_rows
-from ..mechanism import BASE, PRISMATIC, REVOLUTE, Floats, Frame, Mechanism
-from ..tree.kinematics import frame_jacobian_batch, frame_pose_batch
-from ..tree.record import pack
-from .beam import tip_jacobian
-from .cartesian import LOADED, RANK_TOLERANCE, Stiffness, Structure, frame_stiffness, yielding
+from dyn_core.arrays import Floats
+from dyn_core.dynamics.loops.constraints import TYPE, constraint_terms, pack_rows
+from dyn_core.dynamics.tree.kinematics import frame_jacobian_batch, frame_pose_batch
+from dyn_core.dynamics.tree.model import TreeModel
+from dyn_core.errors import InputError, SingularityError
+from dyn_core.jit.kernel import compiled_call
+from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Frame, Mechanism
+
+from .cartesian import (
+    LOADED,
+    RANK_TOLERANCE,
+    Stiffness,
+    Structure,
+    block_diagonal,
+    compliance_root,
+    compliant_modes,
+    frame_stiffness,
+)
 
 STEP = 1e-5  # m or rad, of the differences that give the congruence term
 ILL = 1e-12  # inverse condition number below which a loaded structure counts as singular
-NO_ENERGY = 1e-12  # of the largest eigenvalue of a compliance, below which a direction is rigid
-
-
-def _empty() -> Floats:
-    return np.zeros((6, 0))
-
-
-@dataclass
-class Leg:
-    """A chain from the base to a point, whose motion is J_theta theta + J_q q (10); add its parts in any order.
-
-    Screws and places are in base axes, motions are those of `point`, linear first.
-    """
-
-    point: Floats
-    """(3,) where the leg ends, m."""
-    J_theta: Floats = field(default_factory=_empty)
-    """(6, s) per spring coordinate (11a)."""
-    C_theta: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    """(s, s) compliance of the springs, the inverse of (14)."""
-    J_q: Floats = field(default_factory=_empty)
-    """(6, p) per passive joint (11b)."""
-
-    def turning_spring(self, axis: Floats, place: Floats, stiffness: float) -> Leg:
-        """A spring (N m/rad; inf: rigid) about an axis through a place, such as an actuator."""
-        return self._spring(self._turn(axis, place), np.array([[_inverse(stiffness)]]))
-
-    def sliding_spring(self, axis: Floats, stiffness: float) -> Leg:
-        """A spring (N/m; inf: rigid) along an axis."""
-        return self._spring(_slide(axis), np.array([[_inverse(stiffness)]]))
-
-    def link(self, C: Floats, R: Floats, tip: Floats) -> Leg:
-        """A link of compliance C (6, 6) at its tip, in the tip's axes R (3, 3); see `beam`."""
-        X = tip_jacobian(np.asarray(R, float), self.point - np.asarray(tip, float))
-        return self._spring(X, np.asarray(C, float))
-
-    def turning_joint(self, axis: Floats, place: Floats) -> Leg:
-        """A passive joint that turns about an axis through a place."""
-        self.J_q = np.hstack([self.J_q, self._turn(axis, place)])
-        return self
-
-    def sliding_joint(self, axis: Floats) -> Leg:
-        """A passive joint that slides along an axis."""
-        self.J_q = np.hstack([self.J_q, _slide(axis)])
-        return self
-
-    def ball_joint(self, place: Floats) -> Leg:
-        """A passive joint that turns about all axes through a place."""
-        for axis in np.eye(3):
-            self.turning_joint(axis, place)
-        return self
-
-    def _spring(self, J: Floats, C: Floats) -> Leg:
-        self.J_theta = np.hstack([self.J_theta, J])
-        self.C_theta = _blocks([self.C_theta, C])
-        return self
-
-    def _turn(self, axis: Floats, place: Floats) -> Floats:
-        a = _unit(axis)
-        return np.concatenate([np.cross(a, self.point - np.asarray(place, float)), a])[:, None]
-
-
-def leg_stiffness(leg: Leg) -> Stiffness:
-    """K_i (6, 6) of one leg at its end: the first block of (15), also where (13) is singular."""
-    return parallel_stiffness([leg])
-
-
-def parallel_stiffness(legs: Sequence[Leg], frame: str = "platform") -> Stiffness:
-    """K (6, 6) of a platform on legs that end at the same point (16).
-
-    Where a leg is rigid in some direction its own K_i is infinite; the legs are then still put together, since what is
-    solved is that all ends move alike.
-    """
-    if not legs:
-        raise InputError("a platform needs at least one leg")
-    point = np.asarray(legs[0].point, float)
-    if any(np.abs(np.asarray(leg.point) - point).max() > 1e-12 for leg in legs):
-        raise InputError("legs that carry one platform end at the same point")
-    Y = [leg.J_theta @ _root(leg.C_theta) for leg in legs]
-    Q = [leg.J_q for leg in legs]
-    length = max(float(np.abs(np.hstack([leg.J_theta, leg.J_q])[:3]).max(initial=0.0)) for leg in legs) or 1.0
-
-    def first(parts: Sequence[Floats]) -> Floats:
-        return np.hstack([parts[0], *(np.zeros_like(part) for part in parts[1:])])
-
-    def closed(parts: Sequence[Floats]) -> Floats:
-        ends = [np.vstack([part[:3] / length, part[3:]]) for part in parts]
-        rows = [
-            np.hstack([ends[0], *(-end if k == i else np.zeros_like(end) for k, end in enumerate(ends[1:]))])
-            for i in range(len(ends) - 1)
-        ]
-        return np.vstack(rows) if rows else np.zeros((0, sum(end.shape[1] for end in ends)))
-
-    return frame_stiffness(Structure(first(Y), first(Q), closed(Y), closed(Q), length), point, frame)
-
-
-def _slide(axis: Floats) -> Floats:
-    return np.concatenate([_unit(axis), np.zeros(3)])[:, None]
-
-
-def _unit(axis: Floats) -> Floats:
-    a = np.asarray(axis, float)
-    size = float(np.linalg.norm(a))
-    if a.shape != (3,) or not np.isfinite(size) or size == 0.0:
-        raise InputError(f"an axis is three finite numbers that are not all zero, found {axis}")
-    return a / size
-
-
-def _inverse(stiffness: float) -> float:
-    if not stiffness > 0.0:
-        raise InputError(f"a stiffness must be above zero, found {stiffness}")
-    return 1.0 / stiffness
-
-
-def _blocks(parts: Sequence[Floats]) -> Floats:
-    """The square matrices along the diagonal of one."""
-    ends = np.cumsum([0, *(len(part) for part in parts)])
-    out = np.zeros((ends[-1], ends[-1]))
-    for part, begin, end in zip(parts, ends[:-1], ends[1:], strict=True):
-        out[begin:end, begin:end] = part
-    return out
-
-
-def _root(C: Floats) -> Floats:
-    """L (s, r) with C = L L^T, without the directions that are rigid."""
-    if C.size == 0:
-        return np.zeros((len(C), 0))
-    scale = np.sqrt(np.diag(C))
-    scale[scale == 0.0] = 1.0
-    values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
-    kept = values > NO_ENERGY * values[-1]
-    return scale[:, None] * vectors[:, kept] * np.sqrt(values[kept])
 
 
 class VirtualJoints:
@@ -172,7 +47,7 @@ class VirtualJoints:
         extended, self.of_joint, blocks = _extended(mechanism)
         self.mechanism = extended
         """With six joints more per link that gives way."""
-        self._record = pack(extended)
+        self._model = TreeModel(extended)
         self._rows, _ = pack_rows(extended)
         leads = np.ones(mechanism.n, bool)
         self._G = np.eye(extended.n)
@@ -191,7 +66,7 @@ class VirtualJoints:
         """(s,) which joints are springs."""
         self.passive = self.of_joint[leads & ~yields & ~mechanism.active]
         """(p,) which are free."""
-        self._L = _root(_blocks(C))
+        self._L = compliance_root(block_diagonal(C))
         arms = [extended.p, *(np.array([loop.first.p, loop.second.p]) for loop in extended.loops)]
         self._size = float(np.linalg.norm(np.concatenate(arms), axis=1).max()) or 1.0
         self._spring = "spring" if blocks else "joint"
@@ -220,8 +95,8 @@ class VirtualJoints:
         x = np.zeros((len(q), self.mechanism.n))
         x[:, self.of_joint] = q
         E = np.empty((len(x), 6, self.mechanism.n))
-        at = self._frame(frame)
-        run_batch(frame_jacobian_batch, self._record, len(x), lambda part: (x[part], *at, E[part]))
+        at = self._model.frame(frame)
+        self._model.batch(frame_jacobian_batch, (len(x),), E, x, *([each] for each in at))
         Y = E @ (self._G[:, self.springs] @ self._L)
         return Y @ Y.transpose(0, 2, 1)
 
@@ -235,7 +110,7 @@ class VirtualJoints:
         """
         s = self._structure(x, frame)
         unit = np.array([s.length] * 3 + [1.0] * 3)
-        Y = yielding(s)
+        Y = compliant_modes(s)
         Z = np.hstack([Y.held, Y.loose])
         T, r = Y.T @ Z, Y.held.shape[1]
         push = T.T @ (unit * w)
@@ -282,13 +157,13 @@ class VirtualJoints:
     def pose(self, x: Floats, frame: str) -> Floats:
         """(4, 4) of a frame at positions x of all joints, virtual ones too."""
         pose = np.empty((4, 4))
-        compiled_call(frame_pose_batch, self._record, x[None], *self._frame(frame), pose[None])
+        self._model.batch(frame_pose_batch, (), pose, x, *([each] for each in self._model.frame(frame)))
         return pose
 
     def jacobian(self, x: Floats, frame: str) -> Floats:
         """(6, all joints)."""
         E = np.empty((6, len(x)))
-        compiled_call(frame_jacobian_batch, self._record, x[None], *self._frame(frame), E[None])
+        self._model.batch(frame_jacobian_batch, (), E, x, *([each] for each in self._model.frame(frame)))
         return E @ self._G
 
     def closure(self, x: Floats) -> tuple[Floats, Floats]:
@@ -296,14 +171,9 @@ class VirtualJoints:
         m = len(self._rows)
         phi, A, bias = np.empty(m), np.empty((m, len(x))), np.empty(m)
         if m:
-            compiled_call(constraint_terms, self._record, self._rows, x, np.zeros_like(x), phi, A, bias)
+            with self._model.workspaces.one() as record:
+                compiled_call(constraint_terms, record, self._rows, x, np.zeros_like(x), phi, A, bias)
         return phi, A
-
-    def _frame(self, name: str) -> tuple[int, Floats]:
-        if name == "base":
-            return BASE + 1, np.concatenate([np.eye(3).ravel(), np.zeros(3)])
-        frame = self.mechanism.frame(name)
-        return frame.body + 1, np.concatenate([frame.R.ravel(), frame.p])
 
     def _structure(self, x: Floats, frame: str) -> Structure:
         E, (_, A) = self.jacobian(x, frame), self.closure(x)

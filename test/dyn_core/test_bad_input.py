@@ -13,17 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dyn_cli.shell import COMMANDS, Session
 from dyn_core import load_robot
-from dyn_core.conversion import convert
-from dyn_core.dac_file import read_calibration, read_dac_file
+from dyn_core.actuation.dac_file import read_calibration, read_dac_file
 from dyn_core.description import build_parts, load_mechanism, read_urdf
-from dyn_core.description.document import MAX_PROBLEMS
+from dyn_core.description.documents.problems import MAX_PROBLEMS
 from dyn_core.errors import DescriptionError, DynError, InputError
-from dyn_core.files import open_file, user_path, write_whole
-from dyn_core.identification import identify
-from dyn_core.motion_log import MotionLog, motion_csv, read_motion_log
-from dyn_core.shell import Session
-from dyn_core.time_table import MAX_LINE
+from dyn_core.files import MAX_LINE, open_file, user_path, write_whole
+from dyn_core.identification import MotionLog, identify, motion_csv, read_motion_log
+from dyn_core.robots import convert
 
 CONFIG = Path(__file__).parents[2] / "config"
 ROBOTS = sorted((CONFIG / "robots").glob("*.yaml"))
@@ -236,7 +234,7 @@ SCHEDULES = {
 def test_schedules(name: str, data: st.DataObject, tmp_path: Path) -> None:
     """Through the shell, which simulates with what was read; times far apart are too many steps, not a flood."""
     (tmp_path / name).write_bytes(data.draw(damaged(SCHEDULES[name])))
-    session = Session("planar_2r")
+    session = Session(COMMANDS, "planar_2r")
     how = data.draw(st.sampled_from(("", " hold", " ramp", " steps 3")))
     read_or_refused(lambda path: session.execute(f"simulate schedule {path}{how}"), tmp_path / name)
 
@@ -245,7 +243,7 @@ def test_schedules(name: str, data: st.DataObject, tmp_path: Path) -> None:
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A session and its recording."""
     file = tmp_path_factory.mktemp("saved") / "a.sim"
-    session = Session("planar_2r")
+    session = Session(COMMANDS, "planar_2r")
     for line in ("voltage = 1 -1", "simulate steps 3", f"save {file}"):
         session.execute(line)
     return file
@@ -257,7 +255,7 @@ def test_saved_sessions_and_recordings(saved: Path, data: st.DataObject, tmp_pat
     recording = tmp_path / "a.sim.csv"
     recording.write_bytes(data.draw(damaged(saved.with_name("a.sim.csv").read_text())))
     (tmp_path / "a.sim").write_bytes(data.draw(st.just(saved.read_bytes()) | damaged(saved.read_text())))
-    session = Session("planar_2r")
+    session = Session(COMMANDS, "planar_2r")
     read_or_refused(lambda path: session.execute(f"load {path}"), tmp_path / "a.sim")
     read_or_refused(lambda path: session.execute(f"read_results {path}"), recording)
     for line in ("show", "print_simulation", "simulate continue steps 2"):
@@ -267,7 +265,7 @@ def test_saved_sessions_and_recordings(saved: Path, data: st.DataObject, tmp_pat
 @settings(fixed, max_examples=60)
 @given(data=st.data())
 def test_meshes(data: st.DataObject, tmp_path: Path) -> None:
-    from test_mesh import ascii_stl, binary_stl, cube, read
+    from meshes import ascii_stl, binary_stl, cube, read
 
     raw = bytearray(binary_stl(cube()))
     for _ in range(data.draw(st.integers(1, 20))):

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 
+from dyn_cli.client.robot_client import CONTROLLER
+from dyn_cli.supervision.running import running
 from dyn_core import load_robot
-from dyn_core.loop_robot import LoopRobot
+from dyn_core.robots import LoopRobot
 from dyn_core.trajectory import through_points
-from nodes.bringup import system
-from nodes.client import CONTROLLER
-from nodes.loop import NANOSECONDS, nanoseconds
-from nodes.up import running
+from dyn_nodes.bringup.systems import system
+from dyn_nodes.common.stamps import NANOSECONDS, nanoseconds
+
+pytestmark = pytest.mark.running
 
 OUT_OF_REACH = np.radians([105.0, 15.0])
 """Within the limits of both cranks, but the second links are too short to meet."""

@@ -11,19 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Arm
 from dyn_robot.msg import MotorCommand
 from dyn_robot.srv import GetDeflection, GetStiffness
 from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import Transition
+from running_arm import Arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from dyn_cli.client.robot_client import CONTROLLER, SIMULATION, nanoseconds
 from dyn_core.trajectory import through_points
-from nodes.client import CONTROLLER, SIMULATION, nanoseconds
-from nodes.loop import LATCHED, NANOSECONDS
+from dyn_nodes.common.qos import LATCHED
+from dyn_nodes.common.stamps import NANOSECONDS
+
+pytestmark = pytest.mark.running
 
 TARGET = np.array([0.3, -0.3, 0.3, -0.3, 0.3, -0.3])
 STILL = 2e-4

@@ -8,12 +8,14 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.running
+
 CODE = """
 import importlib, os, signal, sys
-from nodes import executables
+from dyn_nodes import executables
 
 def import_module(name):
-    assert name == "nodes.stiffness_server"
+    assert name == "dyn_nodes.stiffness_server.node"
     os.kill(os.getpid(), {number})
 
 importlib.import_module = import_module

@@ -1,0 +1,1 @@
+"""ROS clients of a running system."""

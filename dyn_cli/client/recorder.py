@@ -1,0 +1,48 @@
+"""Every message of a topic, kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from dyn_nodes.common.direct_subscription import WithheldGroup
+
+EVERYTHING = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=8000, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""A recorder's queue: 8 s of a loop at 1 kHz."""
+
+
+class Recorder:
+    """Keeps every message of a topic; the queue is emptied by ``drain``, not by callbacks, so that it costs little.
+
+    Use it as a context manager, or call ``close``: while it is open every message is delivered to it.
+    """
+
+    def __init__(self, node: Any, message_type: type, topic: str, quality: QoSProfile = EVERYTHING) -> None:
+        self.messages: list[Any] = []
+        self._node = node
+        self._subscription = node.create_subscription(
+            message_type, topic, lambda _: None, quality, callback_group=WithheldGroup()
+        )
+
+    def drain(self) -> None:
+        """Take what has arrived."""
+        handle = self._subscription.handle
+        with handle:
+            while (message := handle.take_message(self._subscription.msg_type, False)) is not None:
+                self.messages.append(message[0])
+
+    def clear(self) -> None:
+        """Forget what has arrived."""
+        self.drain()
+        self.messages.clear()
+
+    def close(self) -> None:
+        """Stop listening; the messages stay."""
+        self._node.destroy_subscription(self._subscription)
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

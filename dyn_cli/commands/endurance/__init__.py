@@ -1,0 +1,1 @@
+"""Commands that run a system for long, or break it."""

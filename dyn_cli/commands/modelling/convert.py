@@ -1,0 +1,41 @@
+"""Write a robot's description in another notation.
+
+It is read back and must be the same robot.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+NEEDS = "core"
+EXAMPLES = (
+    "./dyn convert puma560 puma560_khalil.yaml --to mdh",
+    "./dyn convert puma560 puma560.urdf",
+    "./dyn convert robot.urdf robot.yaml --to dh --floating",
+)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="IN", help="name of a robot, or a robot YAML or URDF file")
+    parser.add_argument("target", metavar="OUT", help="the file to write")
+    parser.add_argument(
+        "--to",
+        choices=("dh", "mdh", "origin", "urdf"),
+        help="standard or modified Denavit-Hartenberg, origin and axis, or URDF"
+        " (default: urdf if OUT ends in .urdf, else mdh)",
+    )
+    parser.add_argument("--floating", action="store_true", help="the base of the URDF file IN moves freely")
+    parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file and say what it is; status 0."""
+    from dyn_core.robots import convert
+
+    target = Path(args.target)
+    notation = args.to or ("urdf" if target.suffix == ".urdf" else "mdh")
+    done = convert(args.source, target, notation, args.floating, args.force)
+    for note in done.notes:
+        print(f"dyn convert: {note}", file=sys.stderr)
+    print(f"{target}: {args.source} by {notation}, read back and found to be the same robot")
+    return 0

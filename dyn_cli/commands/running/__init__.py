@@ -1,0 +1,1 @@
+"""Commands that run a robot and talk to it."""

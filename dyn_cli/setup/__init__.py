@@ -1,0 +1,1 @@
+"""The environment that the commands need, made on first use."""

@@ -1,0 +1,259 @@
+"""The commands of the arm shell, each with its help and with what can follow it on a line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dyn_core import load_robot
+from dyn_core.description import robot_files
+from dyn_core.errors import DynError, InputError, printable
+from dyn_core.simulation import INTERPOLATIONS, Interpolation, Schedule, read_schedule
+
+from .file_commands import FILE_COMMANDS, no_words, one_file
+from .session import Quit, Session, ShellCommand
+from .state import SessionState
+from .variables import VARIABLES, number
+
+WIDTH = 79
+
+
+def _noted(lines: Sequence[str], notes: Sequence[str]) -> str:
+    return "\n".join([*lines, *(f"note: {note}" for note in notes)])
+
+
+def inverse_arm(session: Session, words: Sequence[str]) -> str:
+    no_words("inverse_arm", words)
+    s = session.state
+    state, notes = s.with_torque(s.robot.inverse_dynamics(s.theta, s.omega, s.alpha))
+    session.change(state)
+    names = ("torque", "voltage") if s.has_motors else ("torque",)
+    return _noted([session.shown(name) for name in names], notes)
+
+
+def forward_arm(session: Session, words: Sequence[str]) -> str:
+    no_words("forward_arm", words)
+    state, notes = session.state, list[str]()
+    if state.has_motors:
+        state, notes = state.with_voltage(state.volts)
+    alpha = state.robot.forward_dynamics(state.theta, state.omega, state.torque)
+    session.change(replace(state, alpha=alpha))
+    return _noted([session.shown("alpha")], notes)
+
+
+def simulate(session: Session, words: Sequence[str]) -> str:
+    fresh, from_rest, schedule, steps = _asked(session) if not words else _told(session, words)
+    recording = session.simulate(fresh, from_rest, schedule, steps)
+    r = recording.result
+    text = f"simulated to t = {r.t[-1]:.6g} s; {len(recording)} rows are recorded"
+    return text if not r.failure else f"{text}\nnote: {r.failure}"
+
+
+def _asked(session: Session) -> tuple[bool, bool, Schedule | None, int]:
+    fresh = session.state.recording is None or session.ask_yes("Start a new simulation, not continue the last?", True)
+    from_rest = fresh and session.ask_yes("Set theta and omega to zero first?", False)
+    name = session.ask("Voltage schedule file, or none to hold the voltage", "none")
+    schedule = None if name == "none" else _schedule(session, name, None)
+    if schedule is not None:
+        return fresh, from_rest, schedule, _scheduled(schedule, session.state)
+    steps = _count(session.ask(f"Number of time steps of {session.state.time_step:g} s", "1000"))
+    return fresh, from_rest, None, steps
+
+
+def _told(session: Session, words: Sequence[str]) -> tuple[bool, bool, Schedule | None, int]:
+    fresh, from_rest, steps = True, False, 1000
+    name: str | None = None
+    how: Interpolation | None = None
+    given = False
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word in ("new", "continue"):
+            fresh = word == "new"
+        elif word == "rest":
+            from_rest = True
+        elif word in INTERPOLATIONS:
+            how = "ramp" if word == "ramp" else "hold"
+        elif word in ("schedule", "steps"):
+            if not rest:
+                raise InputError(f"{word} needs {'a file' if word == 'schedule' else 'a number'} after it")
+            if word == "schedule":
+                name = rest.pop(0)
+            else:
+                steps, given = _count(rest.pop(0)), True
+        else:
+            raise InputError(f"simulate does not know '{word[:40]}'; {COMMANDS['simulate'].usage}")
+    if from_rest and not fresh:
+        raise InputError("a simulation that continues cannot start from rest")
+    if name is None:
+        if how is not None:
+            raise InputError(f"{how} is said of a schedule; add `schedule FILE`")
+        return fresh, from_rest, None, steps
+    schedule = _schedule(session, name, how)
+    return fresh, from_rest, schedule, steps if given else _scheduled(schedule, session.state)
+
+
+def _schedule(session: Session, name: str, how: Interpolation | None) -> Schedule:
+    return read_schedule(session.path(name), session.state.robot, how)
+
+
+def _scheduled(schedule: Schedule, state: SessionState) -> int:
+    """How many steps a schedule takes: to its last time."""
+    steps = schedule.duration / state.time_step
+    if not np.isfinite(steps):
+        raise InputError(f"{schedule.source}: its {schedule.duration:g} s are too many steps of {state.time_step:g} s")
+    return max(1, round(steps))
+
+
+def _count(text: str) -> int:
+    value = number(text)
+    if value < 1 or value != int(value):
+        raise InputError(f"a number of time steps is whole and above 0, found '{text[:40]}'")
+    return int(value)
+
+
+def database_read(session: Session, words: Sequence[str]) -> str:
+    chosen = one_file("database_read", words) or session.ask("Robot, or file of one", session.state.source)
+    named = chosen in robot_files()
+    s = session.state
+    fresh = SessionState.of(chosen if named else str(session.path(chosen)))
+    session.change(replace(fresh, dac_period=s.dac_period, time_step=s.time_step, method=s.method, degrees=s.degrees))
+    return fresh.described()
+
+
+def robots(session: Session, words: Sequence[str]) -> str:
+    no_words("robots", words)
+    lines = []
+    for name in sorted(robot_files()):
+        try:
+            mechanism = load_robot(name).mechanism
+        except DynError as error:
+            lines.append(f"{printable(name):24} cannot be loaded: {str(error).splitlines()[0]}")
+        else:
+            floating = "  (floating base: not for this shell)" if mechanism.base is not None else ""
+            lines.append(f"{printable(name):24} {mechanism.n:3} joints  {mechanism.description}{floating}")
+    return "\n".join(lines)
+
+
+def units(session: Session, words: Sequence[str]) -> str:
+    if not words:
+        return f"units {'deg' if session.state.degrees else 'rad'}"
+    if len(words) != 1 or words[0] not in ("deg", "rad"):
+        raise InputError(f"units are deg or rad, found '{' '.join(words)[:40]}'")
+    session.change(replace(session.state, degrees=words[0] == "deg"))
+    return ""
+
+
+def show(session: Session, words: Sequence[str]) -> str:
+    no_words("show", words)
+    state = session.state
+    names = [name for name in VARIABLES if state.has_motors or name not in ("voltage", "DACOut")]
+    last = "nothing simulated yet"
+    if state.recording is not None:
+        last = f"simulated to t = {state.recording.result.t[-1]:.6g} s, {len(state.recording)} rows"
+    return "\n".join([f"# {state.described()}; {last}", *(session.shown(name) for name in names)])
+
+
+def undo(session: Session, words: Sequence[str]) -> str:
+    no_words("undo", words)
+    return "taken back" if session.undo() else "there is nothing to take back"
+
+
+def help_command(session: Session, words: Sequence[str]) -> str:
+    if not words:
+        width = max(map(len, (*COMMANDS, *VARIABLES)))
+        lines = ["variables: `name` shows one, `name = v1 v2 ... vN` sets it"]
+        lines += [f"  {variable.name:{width}}  {variable.summary}" for variable in VARIABLES.values()]
+        lines.append("commands: `help NAME` explains one; what is not said on the line is asked for")
+        return "\n".join([*lines, *(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS.values())])
+    name = words[0]
+    if name in VARIABLES:
+        variable = VARIABLES[name]
+        return f"{name}: {variable.summary}\n{textwrap.fill(variable.help, WIDTH)}"
+    if name in COMMANDS:
+        command = COMMANDS[name]
+        return f"{command.usage}\n{textwrap.fill(command.help, WIDTH)}"
+    raise InputError(f"there is no help on '{name[:40]}'; `help` lists everything")
+
+
+def leave(session: Session, words: Sequence[str]) -> str:
+    no_words("quit", words)
+    raise Quit
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        ShellCommand(
+            "inverse_arm",
+            "inverse_arm",
+            "torque and voltage for theta, omega and alpha",
+            "Runs the inverse arm model on theta, omega and alpha; the result is in torque and voltage.",
+            inverse_arm,
+        ),
+        ShellCommand(
+            "forward_arm",
+            "forward_arm",
+            "alpha for theta, omega and voltage",
+            "Runs the forward arm model on theta, omega and voltage (torque, for a robot without motors); the "
+            "result is in alpha. Nothing is integrated.",
+            forward_arm,
+        ),
+        ShellCommand(
+            "simulate",
+            "simulate [new|continue] [rest] [schedule FILE [hold|ramp]] [steps N]",
+            "the arm's motion under voltages",
+            "Integrates the motion from theta and omega, in steps of TimeStep, and records it; then theta, omega, "
+            "alpha, torque and voltage are those of the end. `continue` adds to the last simulation instead of "
+            "starting a new one; `rest` first sets theta and omega to zero (closed chains: to the described "
+            "configuration). The voltage is held (the torque, for a robot without motors), or follows a schedule "
+            "(CSV: columns t and v_<joint>; YAML; see docs/arm_shell.md), held or ramped between its times. N is "
+            "1000, or up to the schedule's last time. Ctrl-C stops it and keeps what was computed.",
+            simulate,
+            ("new", "continue", "rest", "schedule", "hold", "ramp", "steps"),
+            "file",
+        ),
+        *FILE_COMMANDS,
+        ShellCommand(
+            "database_read",
+            "database_read [ROBOT|FILE]",
+            "read another arm",
+            "Reads an arm by its name (`robots` lists them) or from a robot YAML or URDF file. The variables "
+            "start again at their defaults.",
+            database_read,
+            (),
+            "robot",
+        ),
+        ShellCommand("robots", "robots", "list the arms that have names", "The arms that database_read knows.", robots),
+        ShellCommand(
+            "show",
+            "show",
+            "all variables",
+            "Shows the arm, the last simulation and all variables.",
+            show,
+        ),
+        ShellCommand(
+            "units",
+            "units [deg|rad]",
+            "degrees or radians",
+            "Shows and reads theta, omega and alpha in degrees or radians. Files are always in radians.",
+            units,
+            ("deg", "rad"),
+        ),
+        ShellCommand(
+            "undo",
+            "undo",
+            "take back the last change",
+            "Takes back the last change of variables, arm, units or simulation; again, the one before. Files stay.",
+            undo,
+        ),
+        ShellCommand(
+            "help", "help [NAME]", "more about a name", "Lists everything, or explains NAME.", help_command, (), "name"
+        ),
+        ShellCommand("quit", "quit", "leave", "Leaves the shell; so does Ctrl-D.", leave),
+    )
+}
+"""By their names, in the order of the help."""

@@ -1,0 +1,1 @@
+"""Running the nodes of a system as processes."""

@@ -1,0 +1,183 @@
+"""Joints to a Mechanism: bodies are numbered and placed, and links on fixed joints merged into them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from dyn_core.arrays import Bools, Floats
+from dyn_core.mechanism import (
+    BASE,
+    PRISMATIC,
+    REVOLUTE,
+    Compliance,
+    FloatingBase,
+    Frame,
+    Mechanism,
+    Mimic,
+    Motors,
+    Springs,
+)
+
+from .joint_entry import JointEntry
+
+Joint = TypeVar("Joint", bound=JointEntry)
+TYPES = {"revolute": REVOLUTE, "prismatic": PRISMATIC}
+
+
+class Heading(NamedTuple):
+    """What a file says of the robot as a whole."""
+
+    name: str
+    description: str
+    gravity: Floats
+
+
+def parents_first(joints: Sequence[Joint]) -> list[Joint]:
+    """The joints in the file's order, except that a parent comes before its children."""
+    by_link = {joint.link: joint for joint in joints}
+    ordered: list[Joint] = []
+    placed: set[str] = set()
+    for joint in joints:
+        chain = []
+        at: Joint | None = joint
+        while at is not None and at.link not in placed:
+            chain.append(at)
+            placed.add(at.link)
+            at = by_link.get(at.parent)
+        ordered += reversed(chain)
+    return ordered
+
+
+def in_circles(joints: Sequence[Joint]) -> list[Joint]:
+    """The joints that hang, in the end, from themselves and not from the base."""
+    by_link = {joint.link: joint for joint in joints}
+    found = []
+    for joint in joints:
+        above: set[str] = set()
+        at = joint
+        while at.parent in by_link and at.parent not in above:
+            above.add(at.parent)
+            at = by_link[at.parent]
+        if joint.link in above:
+            found.append(joint)
+    return found
+
+
+def assemble(
+    heading: Heading,
+    ordered: Sequence[JointEntry],
+    tool: tuple[str, Floats],
+    bases: Sequence[str] = ("base",),
+    base: FloatingBase | None = None,
+) -> Mechanism:
+    """Place the bodies, and move all inertias (of fixed links too) to their body frames; no loops yet.
+
+    ordered: parents first; their `body` and `notated` are set. tool: a link, and the tool's pose in its described
+    frame. bases: names of the base that `parent` may have, of which all but the first are frames as well.
+    """
+    moving = [joint for joint in ordered if joint.moves]
+    n = len(moving)
+    parent = np.full(n, BASE, dtype=np.int64)
+    placements = np.empty((n, 4, 4))
+    M, MS, J = np.zeros(n + 1), np.zeros((n + 1, 3)), np.zeros((n + 1, 3, 3))  # the base's last, at index BASE
+    if base is not None:
+        M[BASE], MS[BASE], J[BASE] = base.M, base.MS, base.J
+    notated: dict[str, tuple[int, Floats]] = {link: (BASE, np.eye(4)) for link in bases}
+    body = 0
+    for joint in ordered:
+        parent_body, parent_frame = notated[joint.parent]
+        front = parent_frame @ joint.placement.front
+        if joint.moves:
+            joint.body, joint.notated = body, joint.placement.tail
+            parent[body], placements[body] = parent_body, front
+            body += 1
+        else:
+            joint.body, joint.notated = parent_body, front @ joint.placement.tail
+        notated[joint.link] = joint.body, joint.notated
+        mass, moments, inertia = joint.inertial.moved(joint.notated).standard_parameters()
+        M[joint.body] += mass
+        MS[joint.body] += moments
+        J[joint.body] += inertia
+    described = described_frames(ordered, bases)
+    fixed = [joint.link for joint in ordered if not joint.moves]
+    named = [*(joint.link for joint in moving), *bases[1:], *fixed]
+    body, T = described[tool[0]]
+    tool_frame = Frame.at("tool", body, T @ tool[1])
+
+    def of_joints(attribute: str) -> Floats:
+        return np.array([getattr(joint, attribute) for joint in moving], dtype=np.float64)
+
+    index = {joint.name: j for j, joint in enumerate(moving)}
+    leader = np.array([index[joint.leader or joint.name] for joint in moving], dtype=np.int64)
+    follows = any(joint.leader for joint in moving)
+    return Mechanism(
+        name=heading.name,
+        description=heading.description,
+        joint_names=tuple(joint.name for joint in moving),
+        body_names=tuple(joint.link for joint in moving),
+        parent=parent,
+        joint_type=np.array([TYPES[joint.kind] for joint in moving], dtype=np.int64),
+        R=placements[:, :3, :3].copy(),
+        p=placements[:, :3, 3].copy(),
+        M=M[:n],
+        MS=MS[:n],
+        J=J[:n],
+        Ia=of_joints("Ia"),
+        Fv=of_joints("Fv"),
+        Fs=of_joints("Fs"),
+        stiffness=of_joints("stiffness"),
+        position_limits=of_joints("limits").reshape(n, 2),
+        velocity_limits=of_joints("velocity"),
+        effort_limits=of_joints("effort"),
+        active=np.array([joint.active for joint in moving], dtype=np.bool_),
+        gravity=heading.gravity,
+        frames=(*(Frame.at(link, *described[link]) for link in named), tool_frame),
+        motors=motors_of([joint.motor for joint in moving]),
+        base=None if base is None else FloatingBase(base.name, float(M[BASE]), MS[BASE], J[BASE]),
+        beams=tuple(dataclasses.replace(joint.beam, body=joint.body) for joint in moving if joint.beam is not None),
+        mimic=Mimic(leader, of_joints("multiplier"), of_joints("offset")) if follows else None,
+        compliances=tuple(_on_body(joint, joint.compliance) for joint in moving if joint.compliance is not None),
+        springs=Springs(of_joints("spring"), of_joints("rest")) if any(joint.spring for joint in moving) else None,
+    )
+
+
+def described_frames(joints: Sequence[JointEntry], bases: Sequence[str]) -> dict[str, tuple[int, Floats]]:
+    """The body of each link and the link's described frame on it; joints: assembled."""
+    return {link: (BASE, np.eye(4)) for link in bases} | {joint.link: (joint.body, joint.described) for joint in joints}
+
+
+def motors_of(motors: Sequence[Mapping[str, float] | None]) -> Motors | None:
+    """The motors as arrays, NaN (and 0 DAC bits) for a joint without one; None where there is no motor."""
+    if not any(motors):
+        return None
+    columns = {
+        field.name: np.array([math.nan if motor is None else motor[field.name] for motor in motors])
+        for field in dataclasses.fields(Motors)
+    }
+    columns["dac_bits"] = np.nan_to_num(columns["dac_bits"]).astype(np.int64)
+    return Motors(**columns)
+
+
+def _on_body(joint: JointEntry, compliance: Compliance) -> Compliance:
+    """A compliance that is placed in the link's described frame, in the frame of its body."""
+    R, p = joint.described[:3, :3], joint.described[:3, 3]
+    return Compliance(joint.body, R @ compliance.R, R @ compliance.p + p, compliance.C)
+
+
+def moves_nothing(m: Mechanism) -> Bools:
+    """(n,) which joints have no mass or inertia to accelerate, so that the mass matrix is singular in every pose."""
+    heavy = (m.M > 0.0) | (np.abs(m.J).max(axis=(1, 2)) > 0.0)
+    leaf = np.ones(m.n, dtype=bool)
+    idle = np.zeros(m.n, dtype=bool)
+    for j in reversed(range(m.n)):
+        alone = m.M[j] if m.joint_type[j] == PRISMATIC else m.J[j, 2, 2]
+        idle[j] = (not heavy[j] or (leaf[j] and alone <= 0.0)) and m.Ia[j] == 0.0
+        if m.parent[j] != BASE:
+            leaf[m.parent[j]] = False
+            heavy[m.parent[j]] |= heavy[j]
+    return idle

@@ -1,0 +1,1 @@
+"""YAML and XML documents whose mistakes are reported with file and line."""

@@ -1,0 +1,1 @@
+"""Masses and inertias from parts: solids, meshes, densities."""

@@ -1,0 +1,1 @@
+"""Robot YAML files: read, written and updated."""

@@ -1,0 +1,1 @@
+"""URDF files: read, with what mimic joints and extensions say, and written."""

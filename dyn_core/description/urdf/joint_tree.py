@@ -1,0 +1,199 @@
+"""The joints of a URDF as a tree: whether they make one, and the mechanism that it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dyn_core.arrays import Bools, Floats, Ints
+from dyn_core.errors import DescriptionWarning
+from dyn_core.mechanism import BASE, STANDARD_GRAVITY, FloatingBase, Frame, Mechanism
+from dyn_core.spatial.poses import pose, rotation_to_axis
+
+from ..assembly import Heading, assemble, described_frames, in_circles, moves_nothing
+from ..documents.problems import suggestion
+from ..documents.xml_document import Element
+from ..inertial import INERTIA_TOLERANCE, NO_MASS, Inertial
+from ..joint_entry import JointEntry, Placement
+
+Links = Mapping[str, Element]
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class UrdfJoint(JointEntry):
+    """One <joint>, or one of the three single joints of a planar one; `kind` may be floating or planar at first."""
+
+    element: Element
+    origin: Floats
+    """The joint's frame in that of the parent link."""
+    axis: Floats = dataclasses.field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+
+
+def check_tree(root: Element, links: Links, joints: list[UrdfJoint]) -> str:
+    """The name of the only root link; every link hangs from it by exactly one joint."""
+    if not links:
+        raise root.error("has no <link>")
+    carried: dict[str, UrdfJoint] = {}
+    for joint in joints:
+        for end, link in (("parent", joint.parent), ("child", joint.link)):
+            if link not in links:
+                hint = suggestion(link, links, ", did you mean '{}'?")
+                raise joint.element.need(end).error(f"no link is called '{link}'{hint}")
+        if joint.link in carried:
+            other = carried[joint.link].element
+            raise joint.element.error(
+                f"link '{joint.link}' is already the child of joint '{carried[joint.link].name}' (line {other.line});"
+                " a URDF is a tree, loops cannot be said in it"
+            )
+        carried[joint.link] = joint
+    roots = [link for link in links if link not in carried]
+    if len(roots) > 1:
+        raise root.error(f"several links have no parent: {', '.join(roots)}; a robot has one root, join them by joints")
+    for joint in in_circles(joints):
+        raise joint.element.error(f"goes in a circle: '{joint.link}' hangs, in the end, from itself")
+    return roots[0]
+
+
+def floating_root(joints: list[UrdfJoint], base: str, floating: bool) -> tuple[list[UrdfJoint], str, bool]:
+    """Without the world and the floating joint that hangs the robot's base in it, if the file says so."""
+    loose = [joint for joint in joints if joint.kind == "floating"]
+    if not loose:
+        return joints, base, floating
+    first = loose[0]
+    at_root = [joint for joint in joints if joint.parent == base]
+    if len(loose) > 1 or at_root != [first]:
+        raise loose[-1].element.error(
+            "a floating joint must be the only one on the root link, between the world and the base"
+        )
+    if not np.allclose(first.origin, np.eye(4), rtol=0.0, atol=1e-12):
+        raise first.element.error("a floating joint's <origin> must be zero: where the base is, its position q says")
+    return [joint for joint in joints if joint is not first], first.link, True
+
+
+def planar_as_three(joints: list[UrdfJoint], links: Links) -> list[UrdfJoint]:
+    """A planar joint as joints NAME_x, NAME_y, NAME_yaw with massless links between; x, y: Q x, Q y for Q z = axis."""
+    names = {joint.name for joint in joints}
+    out: list[UrdfJoint] = []
+    for joint in joints:
+        if joint.kind != "planar":
+            out.append(joint)
+            continue
+        between = [f"{joint.link}_x", f"{joint.link}_y"]
+        new = [f"{joint.name}_{part}" for part in ("x", "y", "yaw")]
+        for taken in [*(link for link in between if link in links), *(part for part in new if part in names)]:
+            raise joint.element.error(f"becomes three joints, for which the name '{taken}' is needed but already taken")
+        chain = [joint.parent, *between, joint.link]
+        for k, axis in enumerate(rotation_to_axis(joint.axis).T):
+            single = dataclasses.replace(joint, name=new[k], parent=chain[k], link=chain[k + 1], axis=axis)
+            single.kind = "revolute" if k == 2 else "prismatic"
+            single.origin = joint.origin if k == 0 else pose()
+            out.append(single)
+    return out
+
+
+def assembled(
+    root: Element, links: Links, bodies: Mapping[str, Inertial], ordered: Sequence[UrdfJoint], base: str, floating: bool
+) -> Mechanism:
+    """The mechanism of joints, parents first; bodies: inertial parameters of the links that have some."""
+    extension = root.one("dyn_robot")
+    given = [] if extension is None else extension.all("joint")
+    rotors = {joint.text("name"): joint.number("rotor_inertia", 0.0) for joint in given}
+    for joint in ordered:
+        Q = pose(rotation_to_axis(joint.axis)) if joint.moves else pose()
+        joint.placement = Placement(joint.origin @ Q, Q.T)
+        joint.inertial = bodies.get(joint.link, NO_MASS)
+        joint.Ia = rotors.get(joint.name, 0.0)  # which a joint without other inertia needs
+    moving = [joint for joint in ordered if joint.moves]
+    _follow(moving, {joint.name for joint in ordered})
+    heading = Heading(root.text("name"), f"from {root.path.name}", np.array(STANDARD_GRAVITY))
+    trunk = FloatingBase(base, *bodies.get(base, NO_MASS).standard_parameters()) if floating else None
+    mechanism = assemble(heading, ordered, (base, pose()), (base,), trunk)
+    frames = _frames(described_frames(ordered, (base,)), moving, mechanism.parent)
+    mechanism = dataclasses.replace(mechanism, frames=frames)
+    _check_inertia(mechanism, root, links, moving, {joint.body for joint in ordered if joint.link in bodies})
+    return mechanism
+
+
+def _frames(at: Mapping[str, tuple[int, Floats]], moving: Sequence[UrdfJoint], parent: Ints) -> tuple[Frame, ...]:
+    """Frames of the moving links in joint order, of all others, and "tool".
+
+    The tool is the link of that name, or else the link behind the most joints (of several the last in the file).
+    """
+    carried = [joint.link for joint in moving]
+    depth = {BASE: 0}
+    for j in range(len(moving)):
+        depth[j] = depth[int(parent[j])] + 1
+    links = [*carried, *(link for link in at if link not in carried)]
+    last = "tool" if "tool" in at else max(reversed(list(at)), key=lambda link: depth[at[link][0]])
+    named = [(link, link) for link in links if link != "tool" or link in carried]
+    if "tool" not in carried:
+        named.append(("tool", last))
+    return tuple(Frame.at(name, *at[link]) for name, link in named)
+
+
+def _follow(moving: Sequence[UrdfJoint], names: set[str]) -> None:
+    """Give every follower the independent joint that it follows in the end: q = multiplier q_leader + offset."""
+    by_name = {joint.name: joint for joint in moving}
+    tags = {joint.name: tag for joint in moving if (tag := joint.element.one("mimic")) is not None}
+    for name, tag in tags.items():
+        followed = tag.text("joint")
+        if followed not in by_name:
+            found = "is fixed" if followed in names else "does not exist"
+            hint = "" if followed in names else suggestion(followed, by_name, ", did you mean '{}'?")
+            raise tag.error(f"joint '{name}' follows '{followed}', which {found}{hint}")
+        joint = by_name[name]
+        joint.leader = followed
+        joint.multiplier, joint.offset = tag.number("multiplier", 1.0), tag.number("offset", 0.0)
+    steps = {name: (by_name[name].leader, by_name[name].multiplier, by_name[name].offset) for name in tags}
+    for name, tag in tags.items():
+        joint, seen = by_name[name], {name}
+        while joint.leader in tags:
+            if joint.leader in seen:
+                raise tag.error(f"joint '{name}' follows, in the end, itself")
+            seen.add(joint.leader)
+            leader, multiplier, offset = steps[joint.leader]
+            joint.offset += joint.multiplier * offset
+            joint.multiplier *= multiplier
+            joint.leader = leader
+
+
+def _check_inertia(m: Mechanism, root: Element, links: Links, moving: Sequence[UrdfJoint], weighed: set[int]) -> None:
+    """Refuse missing inertia; warn of what no real body has. weighed: bodies some link of which has <inertial>."""
+    for joint in moving:
+        link = links.get(joint.link)
+        if link is not None and joint.body not in weighed and (link.all("visual") or link.all("collision")):
+            raise link.error(
+                "moves and has a shape but no <inertial>; give its mass and inertia (a mass of 0 if it has none)"
+            )
+    for joint, idle in zip(moving, _idle(m), strict=True):
+        if idle:
+            light = f"link '{joint.link}' and what hangs on it have no mass or inertia"
+            raise joint.element.error(f"has nothing to move: {light}; give <inertial>")
+    if m.base is not None and m.base.M == 0.0:
+        raise links[m.base.name].error("floats but has no mass; give <inertial>, or load it with a fixed base")
+    odd = [joint.link for joint in moving if not _is_physical(m, joint.body)]
+    if odd:
+        warnings.warn(
+            f"{root.path}: no real body has the inertia of {', '.join(odd)} (a principal moment is negative or exceeds"
+            " the sum of the others); it is used as it stands",
+            DescriptionWarning,
+            stacklevel=4,
+        )
+
+
+def _is_physical(m: Mechanism, j: int) -> bool:
+    body = Inertial.from_standard_parameters(m.M[j], m.MS[j], m.J[j])
+    small, middle, large = np.linalg.eigvalsh(body.inertia)
+    slack = INERTIA_TOLERANCE * max(float(np.abs(m.J[j]).max()), 1e-12)
+    return bool(small >= -slack and small + middle >= large - slack)
+
+
+def _idle(m: Mechanism) -> Bools:
+    """(n,) which joints move nothing, with all that follow the same leader."""
+    if m.mimic is None:
+        return moves_nothing(m)
+    busy = ~moves_nothing(m) & (m.mimic.multiplier != 0.0)
+    return ~np.isin(m.mimic.leader, m.mimic.leader[busy])

@@ -1,0 +1,1 @@
+"""The kernels: dynamics of trees, closed loops and platforms, over packed records."""

@@ -1,0 +1,192 @@
+"""Simulated motion of closed chains: by projection, or by multipliers; it ends before a singularity.
+
+By projection the state is that of the active joints, q_a and qd_a; the loops are closed again at every stage from the
+configuration last found. By multipliers the state is that of all joints, see `constraint_solver`; it is brought back
+onto the constraints after each step, along the shortest way in the metric of A.
+"""
+
+from __future__ import annotations
+
+from dyn_core.actuation.motors import drive_force
+from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.status import NOT_FINITE, OK, SINGULAR
+
+from .closure import STRIDE
+from .constraint_solver import DETERMINANT, RATE, REASON, TIME, back_on_constraints, constrained, note_determinant
+from .projection import QD, accelerate, prepare
+
+FARTHEST = 10.0  # rad or m: no active joint moves that far within a step
+LEFT = 0.8  # share of det J_p that a step must leave, as foreseen from its rate and in fact, else it is divided
+TICKS = 1024
+"""Into how many parts a step is divided at most before a singularity."""
+
+
+@kernel
+def foresee(loops, q_a):
+    """loops.trial: all joints at active positions q_a by the last G, or where they are if that is not a small move."""
+    trial = loops.trial
+    trial[:] = loops.q
+    for c in range(q_a.shape[0]):
+        step = q_a[c] - loops.q[int(loops.active[c])]
+        for j in range(trial.shape[0]):
+            trial[j] += loops.G[j, c] * step
+    for j in range(trial.shape[0]):
+        if not abs(trial[j] - loops.q[j]) < STRIDE:
+            trial[:] = loops.q
+            return
+
+
+@kernel
+def projected(record, loops, q_a, v_a, tau_a, wrenches, vd):
+    """vd (a,) by projection; loops.q and loops.vectors[QD] become the motion of all joints."""
+    for c in range(q_a.shape[0]):
+        if not abs(q_a[c] - loops.q[int(loops.active[c])]) < FARTHEST:
+            return NOT_FINITE
+    foresee(loops, q_a)
+    status = prepare(
+        record, loops.rows, loops.active, loops.passive, q_a, v_a, loops.trial, loops.vectors, loops.G, loops.work
+    )
+    if status != OK:
+        return status
+    loops.q[:] = loops.trial
+    note_determinant(loops)
+    loops.forces[:] = 0.0
+    for c in range(tau_a.shape[0]):
+        loops.forces[int(loops.active[c])] = tau_a[c]
+    return accelerate(record, loops.forces, wrenches, loops.q, loops.vectors, loops.G, loops.A, loops.A_c, vd)
+
+
+@kernel
+def take_up(record, loops, q_a, v_a):
+    """By multipliers: continue from loops.q, loops.qd if their active joints move as q_a and v_a, else close anew."""
+    same = True
+    for c in range(q_a.shape[0]):
+        j = int(loops.active[c])
+        same = same and loops.q[j] == q_a[c] and loops.qd[j] == v_a[c]
+    if same:
+        return OK
+    status = prepare(
+        record, loops.rows, loops.active, loops.passive, q_a, v_a, loops.q, loops.vectors, loops.G, loops.work
+    )
+    if status == OK:
+        loops.qd[:] = loops.vectors[QD]
+        note_determinant(loops)
+    return status
+
+
+@kernel
+def closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, h, table):
+    """One Runge-Kutta step of the state q, v, and vd and tau (a,) at its end; h = 0: only these, where it stands."""
+    stages = table.shape[1]
+    size = q.shape[0]
+    x, u = loops.stages[0, :size], loops.stages[1, :size]
+    xd, ud = loops.stages[2 : 2 + stages, :size], loops.stages[2 + stages : 2 + 2 * stages, :size]
+    for i in range(0 if h > 0.0 else stages, stages + 1):
+        x[:] = q
+        u[:] = v
+        if h > 0.0:
+            for k in range(i):
+                for j in range(size):
+                    x[j] += h * table[i, k] * xd[k, j]
+                    u[j] += h * table[i, k] * ud[k, j]
+        if loops.by_multipliers and i == stages:
+            status = back_on_constraints(record, loops, x, u)
+            if status != OK:
+                return status
+        for c in range(drive.shape[0]):
+            tau[c] = drive_force(motors, drive, c, u[int(loops.active[c]) if loops.by_multipliers else c])
+        if loops.by_multipliers:
+            status = constrained(record, loops, x, u, tau, wrenches, vd)
+        else:
+            status = projected(record, loops, x, u, tau, wrenches, vd)
+        if status != OK:
+            return status
+        if i < stages:
+            xd[i] = u
+            ud[i] = vd
+    nothing = 0.0
+    for j in range(size):
+        nothing += 0.0 * x[j] + 0.0 * u[j] + 0.0 * vd[j]
+    if nothing != 0.0:
+        return NOT_FINITE
+    q[:] = x
+    v[:] = u
+    return OK
+
+
+@entry
+def closed_rows(
+    record, loops, motors, q_a, v_a, vd_a, tau, drives, hold, wrenches, h, first, steps, table, rows_q, rows
+):
+    """Move the active joints' q_a, v_a on by `steps` steps of h, one row of drives held for `hold`; returns how many.
+
+    first: how many steps under these drives were taken before. vd_a and tau become those at the end. Positions, and
+    speeds, accelerations, forces and drives after every step, the start first, are written to rows_q (steps + 1, a) and
+    rows (steps + 1, 4, a) unless they are empty. A step that would pass a singularity is divided until the state stands
+    before it; the motion ends there, q_a and v_a stay at the end of the last whole step, loops.watch says when after it
+    and why, and loops.kept[2] at what configuration.
+    """
+    a = q_a.shape[0]
+    q, v, vd = q_a, v_a, vd_a
+    watch = loops.watch
+    watch[REASON] = OK
+    status = OK
+    if loops.by_multipliers:
+        q, v, vd = loops.q, loops.qd, loops.qdd
+        status = take_up(record, loops, q_a, v_a)
+    size = q.shape[0]
+    done = -1  # the start is evaluated as a step of no length
+    while status == OK and done < steps:
+        drive = drives[min(max(first + done, 0) // hold, drives.shape[0] - 1)]
+        loops.kept[0, :size] = q
+        loops.kept[1, :size] = v
+        loops.kept[5] = loops.q
+        tick, part = 0, TICKS
+        while tick < TICKS:
+            loops.kept[2, :size] = q
+            loops.kept[3, :size] = v
+            loops.kept[4] = loops.q
+            det = watch[DETERMINANT]
+            length = 0.0 if done < 0 else h * part / TICKS
+            status = SINGULAR
+            if det + length * watch[RATE] >= LEFT * det:
+                status = closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, length, table)
+            if status == OK and done < 0:
+                if abs(watch[DETERMINANT] - det) > 1e-6 * abs(det):
+                    watch[RATE] = 0.0  # not where the last motion ended
+                break
+            if status == OK and watch[DETERMINANT] >= LEFT * det:
+                watch[RATE] = (watch[DETERMINANT] - det) / length
+                tick += part
+                continue
+            loops.q[:] = loops.kept[4]
+            q[:] = loops.kept[2, :size]
+            v[:] = loops.kept[3, :size]
+            watch[DETERMINANT] = det
+            if status == OK:
+                status = SINGULAR
+            if part == 1 or done < 0:
+                break
+            part //= 2
+        if status != OK:
+            watch[TIME] = h * tick / TICKS
+            watch[REASON] = status
+            closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
+            loops.kept[2] = loops.q
+            loops.q[:] = loops.kept[5]
+            q[:] = loops.kept[0, :size]
+            v[:] = loops.kept[1, :size]
+            closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
+            break
+        done += 1
+        if loops.by_multipliers:
+            for c in range(a):
+                j = int(loops.active[c])
+                q_a[c], v_a[c], vd_a[c] = q[j], v[j], vd[j]
+        if rows.shape[0] > 0:
+            rows_q[done] = q_a
+            rows[done, 0] = v_a
+            rows[done, 1] = vd_a
+            rows[done, 2] = tau
+            rows[done, 3] = drive
+    return done

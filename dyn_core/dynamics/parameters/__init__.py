@@ -1,0 +1,1 @@
+"""Regressor and base parameters of a tree."""

@@ -1,0 +1,1 @@
+"""Kernels of parallel robots: a platform and its legs."""

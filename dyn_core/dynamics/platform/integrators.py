@@ -1,0 +1,271 @@
+"""Motion of a parallel robot in the pose of its platform, compiled: closed exactly, or by virtual springs.
+
+The state is the platform's position and unit quaternion, and its twist in its own axes; with springs the joints of all
+legs have states of their own too. Wang and Gosselin's springs pull platform and leg together where the leg was cut,
+
+    lambda = -(k phi + b phi'),   phi' = C_i qd_i + D_i V,
+
+so that every leg and the platform move by themselves under C_i^T lambda and D_i^T lambda: the mass matrix is block
+diagonal (39), with a block for the platform and one for each leg. Their row of the platform in (40) is printed empty.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dyn_core.actuation.motors import drive_force
+from dyn_core.arrays import Floats
+from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.status import OK
+from dyn_core.spatial.tuples import (
+    add,
+    cross,
+    dot,
+    load3,
+    load6,
+    load9,
+    rotate,
+    scale,
+    store3,
+    sub,
+    symmetric_inverse,
+    symmetric_times,
+    unrotate,
+)
+
+from ..linear_solvers import cholesky_solve
+from ..loops.constraints import constraint_values
+from ..tree.aba import articulated_bodies
+from ..tree.integrators import moved, rates
+from ..tree.kinematics import body_poses
+from ..tree.record import GRAVITY, MS, RW, J, M, start_fixed
+from .dynamics import accelerate, leg_velocities, platform_block
+from .jacobians import branch, linearise
+from .leg_closure import close_legs, leg_matrices
+from .state import JOINT, JOINTS, NU, NUD, QD, ROW, Parallel, along_freedoms, stand, twist
+
+STAGES = 4  # of the classical Runge-Kutta method, with its drive at the start, the middle and the end of a step
+
+
+class PlatformState(NamedTuple):
+    """Where platform and legs are, and scratch of the integrator."""
+
+    pose: Floats
+    """(7,)."""
+    v: Floats
+    """(6,) twist in the platform's axes."""
+    q: Floats
+    """(K,) joints of the legs; (0,) where they follow the platform."""
+    qd: Floats
+    tau: Floats
+    """(f,) active forces."""
+    phi: Floats
+    """(r,) what the springs give way by."""
+    phid: Floats
+    """(r,)."""
+    trial: Floats
+    """(7,)."""
+    total: Floats
+    """(K,)."""
+    x: Floats
+    """(2, 6 + K) displacement and velocity at a stage."""
+    xd: Floats
+    """(STAGES, 6 + K)."""
+    vd: Floats
+    """(STAGES + 1, 6 + K)."""
+
+
+def platform_state(par: Parallel, pose: Floats, v: Floats, q: Floats, qd: Floats) -> PlatformState:
+    """A PlatformState with scratch of its own."""
+    n, f, r = len(q), len(par.active), len(par.rows)
+    return PlatformState(
+        pose.copy(), v.copy(), q.copy(), qd.copy(), np.zeros(f), np.zeros(r), np.zeros(r), np.zeros(7), np.zeros(n),
+        np.zeros((2, 6 + n)), np.zeros((STAGES, 6 + n)), np.zeros((STAGES + 1, 6 + n)),
+    )  # fmt: skip
+
+
+@kernel
+def active_forces(par, motors, drive, speeds, tau):
+    """Active forces tau (f,) at speeds (K,) of the legs' joints."""
+    for a in range(tau.shape[0]):
+        tau[a] = drive_force(motors, drive, a, speeds[int(par.active[a])])
+
+
+@kernel
+def closed_slope(record, par, motors, pose, v, drive, wrenches, tau, vd):
+    """Acceleration vd (6,) of the platform in its own axes, the legs closed."""
+    n = record.shape[0] - 2
+    par.at[n:] = pose
+    status = close_legs(record, par)
+    if status == OK:
+        status = linearise(record, par)
+    if status != OK:
+        return status
+    r = load9(record[n + 1], RW)
+    u, w = rotate(r, load3(v, 0)), rotate(r, load3(v, 3))
+    nu = par.nu[NU]
+    along_freedoms(par, u, w, nu)
+    leg_velocities(record, par, nu)
+    active_forces(par, motors, drive, par.vectors[QD], tau)
+    status = accelerate(record, par, tau, wrenches)
+    ud, wd = twist(par, par.nu[NUD])
+    store3(vd, 0, unrotate(r, ud))
+    store3(vd, 3, unrotate(r, wd))
+    return status
+
+
+@kernel
+def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, state, vd):
+    """Accelerations vd (6 + K,) of the platform, in its own axes, and of all legs' joints, held by springs (2, r)."""
+    n = record.shape[0] - 2
+    par.at[:n] = q
+    par.at[n:] = pose
+    stand(record, par.at)
+    body_poses(record, q)
+    row = record[n + 1]
+    r = load9(row, RW)
+    u, w = rotate(r, load3(v, 0)), rotate(r, load3(v, 3))
+    constraint_values(record, par.rows, state.phi)
+    total = state.total
+    total[:] = 0.0
+    active_forces(par, motors, drive, qd, state.tau)
+    for a in range(state.tau.shape[0]):
+        total[int(par.active[a])] = state.tau[a]
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for i in range(par.legs.shape[0]):
+        leg = par.legs[i]
+        first, count, r0 = int(leg[JOINT]), int(leg[JOINTS]), int(leg[ROW])
+        leg_matrices(record, par, leg)
+        for k in range(count):
+            f, m = load3(par.D[k], 0), load3(par.D[k], 3)
+            rate = f[0] * u[0] + f[1] * u[1] + f[2] * u[2] + m[0] * w[0] + m[1] * w[1] + m[2] * w[2]
+            for c in range(count):
+                rate += par.C[first + k, c] * qd[first + c]
+            state.phid[r0 + k] = rate
+            pull = -(springs[0, r0 + k] * state.phi[r0 + k] + springs[1, r0 + k] * rate)
+            for c in range(count):
+                total[first + c] += par.C[first + k, c] * pull
+            force, moment = add(force, scale(pull, f)), add(moment, scale(pull, m))
+    start_fixed(record, 1.0)
+    on_legs = wrenches[:n] if wrenches.shape[0] > 0 else wrenches
+    status = articulated_bodies(record, q, qd, q[:0], on_legs, total, vd[6:])
+    push = wrenches[n] if wrenches.shape[0] > 0 else vd[:0]
+    return max(status, free_platform(record, par, v, unrotate(r, force), unrotate(r, moment), push, vd))
+
+
+@kernel
+def free_platform(record, par, v, force, moment, push, vd):
+    """Acceleration vd[:6] of the platform by itself under a wrench in and at its body frame; returns a status."""
+    row = record[record.shape[0] - 1]
+    r = load9(row, RW)
+    w = load3(v, 3)
+    ms, inertia = load3(row, MS), load6(row, J)
+    g = unrotate(r, load3(record[0], GRAVITY))
+    force = add(force, sub(scale(row[M], g), cross(w, cross(w, ms))))
+    moment = add(moment, sub(cross(ms, g), cross(w, symmetric_times(inertia, w))))
+    if push.shape[0] > 0:
+        force, moment = add(force, load3(push, 0)), add(moment, load3(push, 3))
+    if par.S.shape[1] == 6:
+        mass = row[M]
+        c = scale(1.0 / mass, ms)
+        square = dot(c, c)
+        about_c = (
+            inertia[0] - mass * (square - c[0] * c[0]), inertia[1] + mass * c[0] * c[1],
+            inertia[2] + mass * c[0] * c[2], inertia[3] - mass * (square - c[1] * c[1]),
+            inertia[4] + mass * c[1] * c[2], inertia[5] - mass * (square - c[2] * c[2]),
+        )  # fmt: skip
+        wd = symmetric_times(symmetric_inverse(about_c), sub(moment, cross(c, force)))
+        store3(vd, 0, sub(scale(1.0 / mass, force), cross(wd, c)))
+        store3(vd, 3, wd)
+        return OK
+    x = par.nu[NUD]
+    along_freedoms(par, rotate(r, force), rotate(r, moment), x)
+    platform_block(record, par)
+    status = cholesky_solve(par.A_x, x)
+    ud, wd = twist(par, x)
+    store3(vd, 0, unrotate(r, ud))
+    store3(vd, 3, unrotate(r, wd))
+    return status
+
+
+@entry
+def platform_rows(record, par, motors, springs, state, drives, wrenches, h, substeps, watched, out, gaps, forces):
+    """Fill out (m, 13 + 2 K), gaps (m, 2, r) and forces (m, f), one row per `substeps` steps of h; returns how many.
+
+    drives: (1, f) held, or two rows per step of h and one more, at its start, middle and end. watched: a motion ends
+    before det K changes its sign. A row is the pose (7), the twist (6) in the platform's axes, joints and their rates.
+    """
+    size = state.xd.shape[1]
+    n = size - 6
+    x, u = state.x[0], state.x[1]
+    for i in range(out.shape[0]):
+        for s in range(substeps if i > 0 else 0):
+            step = 2 * ((i - 1) * substeps + s)
+            for stage in range(STAGES + 1):
+                part = (0.0, 0.5, 0.5, 1.0, 0.0)[stage]
+                x[:] = 0.0
+                u[:6] = state.v
+                u[6:] = state.qd
+                if stage == STAGES:
+                    for j in range(size):
+                        x[j] = h / 6.0 * (state.xd[0, j] + 2.0 * (state.xd[1, j] + state.xd[2, j]) + state.xd[3, j])
+                        u[j] += h / 6.0 * (state.vd[0, j] + 2.0 * (state.vd[1, j] + state.vd[2, j]) + state.vd[3, j])
+                elif stage > 0:
+                    for j in range(size):
+                        x[j] = part * h * state.xd[stage - 1, j]
+                        u[j] += part * h * state.vd[stage - 1, j]
+                moved(state.pose, x[:6], state.trial)
+                if stage == STAGES:
+                    break
+                for j in range(n):
+                    state.total[j] = state.q[j] + x[6 + j]
+                drive = drives[min(step + int(2.0 * part), drives.shape[0] - 1)]
+                a = state.vd[STAGES]
+                found = at_stage(record, par, motors, springs, u, drive, wrenches, state, a)
+                if found != OK:
+                    return i
+                rates(state.trial, x[:6], u[:6], a[:6], state.xd[stage, :6], state.vd[stage, :6])
+                for j in range(6, size):
+                    state.xd[stage, j] = u[j]
+                    state.vd[stage, j] = a[j]
+            nothing = 0.0
+            for j in range(size):
+                nothing += 0.0 * x[j] + 0.0 * u[j]
+            if nothing != 0.0:
+                return i
+            state.pose[:] = state.trial
+            state.v[:] = u[:6]
+            for j in range(n):
+                state.q[j] += x[6 + j]
+                state.qd[j] = u[6 + j]
+        state.trial[:] = state.pose
+        u[:6] = state.v
+        u[6:] = state.qd
+        state.total[:] = state.q
+        drive = drives[min(2 * i * substeps, drives.shape[0] - 1)]
+        status = at_stage(record, par, motors, springs, u, drive, wrenches, state, state.vd[STAGES])
+        if status != OK or (watched and branch(par) <= 0.0):
+            return i
+        out[i, :7] = state.pose
+        out[i, 7:13] = state.v
+        k = record.shape[0] - 2
+        out[i, 13 : 13 + k] = par.at[:k]
+        for j in range(k):
+            out[i, 13 + k + j] = state.qd[j] if n > 0 else par.vectors[QD, j]
+        gaps[i, 0] = state.phi
+        gaps[i, 1] = state.phid
+        forces[i] = state.tau
+    return out.shape[0]
+
+
+@kernel
+def at_stage(record, par, motors, springs, u, drive, wrenches, state, a):
+    """Accelerations a at the pose state.trial, the legs' joints state.total and the velocities u."""
+    if springs.shape[1] == 0:
+        return closed_slope(record, par, motors, state.trial, u[:6], drive, wrenches, state.tau, a)
+    n = record.shape[0] - 2
+    q = par.kept[:n]
+    q[:] = state.total
+    return sprung_slope(record, par, motors, springs, state.trial, u[:6], q, u[6:], drive, wrenches, state, a)

@@ -1,0 +1,1 @@
+"""Everything that reaches below numba's public interface."""

@@ -1,0 +1,93 @@
+"""Compilation of kernels: numba where it is installed, plain Python with the same results where it is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+try:
+    import numba
+    import scipy.linalg  # noqa: F401 - numba imports it at its first use: better now than in a first call
+
+    from . import cache
+
+    cache.register()
+except ImportError:  # the kernels are plain Python and run without it, slowly
+    numba = None
+
+COMPILED = numba is not None
+SIMD = COMPILED and os.environ.get("DYN_SIMD") != "0"
+"""Whether large batches run in vector registers, several states at a time; DYN_SIMD=0 turns that off."""
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+"""How every kernel is compiled: no GIL held, no Python exceptions."""
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel on its first call: no Python objects, no GIL held, failures by status code, cached on disk."""
+    return function if numba is None else _compiled(function)
+
+
+def uncounted(function: Callable[..., Any]) -> Any:
+    """A kernel that counts no references to the arrays it is given.
+
+    With a record of many arrays, that counting takes most of the time of a small kernel. Such a kernel can neither
+    return an array nor assign one to a slice, for which numba would allocate memory.
+    """
+    return function if numba is None else _compiled(function, _nrt=False)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    return numba.njit(cache=True, **OPTIONS, **options)(function)
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """A kernel that takes other kernels as arguments: compiled into those that call it, and cached with them."""
+    if numba is None:
+        return function
+    return numba.njit(**OPTIONS, forceinline=True)(function)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """A kernel that is called straight from Python with what a user passed.
+
+    It is compiled only through `compiled_call`, with contiguous float64 arrays. For anything else that a user may pass
+    (lists, integers, slices) a direct call raises TypeError instead of compiling a variant, which tells the caller to
+    convert the arguments; the usual case then pays for no checks in Python.
+    """
+    if numba is None:
+        return _Uncompiled(function)
+    compiled = kernel(function)
+    compiled._can_compile = False
+    return compiled
+
+
+class _Uncompiled:
+    """An entry where there is no numba: a direct call sends every caller through the conversion."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError("not compiled")
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether an entry can be called without compiling (or loading) it first."""
+    return isinstance(function, _Uncompiled) or bool(function.overloads)
+
+
+def compiled_call(function: Any, *args: Any) -> Any:
+    """Call an entry with arguments of the right types, compiling it on first use."""
+    if isinstance(function, _Uncompiled):
+        return function.function(*args)
+    try:
+        return function(*args)
+    except TypeError:
+        if function.overloads:
+            raise
+    function._can_compile = True
+    try:
+        return function(*args)
+    finally:
+        function._can_compile = False

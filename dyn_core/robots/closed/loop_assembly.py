@@ -1,0 +1,202 @@
+"""How the loops of a mechanism close: their constraints, and the configuration that stands for the assembly mode."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.optimize import least_squares
+
+from dyn_core.arrays import Floats
+from dyn_core.dynamics.loops.closure import CLOSED, SMALLEST_PIVOT
+from dyn_core.dynamics.loops.constraints import FACING, MODE, TYPE, constraint_terms, pack_rows
+from dyn_core.dynamics.tree.model import TreeModel
+from dyn_core.errors import ClosureError, DescriptionError, InputError, SingularityError
+from dyn_core.jit.kernel import compiled_call
+from dyn_core.mechanism import PRISMATIC
+
+from ..configuration import Configuration
+
+RANK = 1e-8
+ATTEMPTS = 12  # starts of an assembly, ever farther from the described configuration
+
+
+class LoopAssembly:
+    """The constraints of all loops on the n joints of the tree, a of which are active."""
+
+    def __init__(self, model: TreeModel) -> None:
+        self.model, self.mechanism = model, model.mechanism
+        self.name = self.mechanism.name
+        driven = self.mechanism.active
+        self.joints, self.free = np.flatnonzero(driven), np.flatnonzero(~driven)
+        """(a,) the active joints, and (n - a,) the passive ones."""
+        self.active, self.passive = self.joints.astype(float), self.free.astype(float)
+        """The same, as kernels take them."""
+        self.all_rows, self.owners = pack_rows(self.mechanism)
+        """(m, ROW_WIDTH) all constraints, and the loop that each belongs to."""
+        self._facing, self._facing_owners = pack_rows(self.mechanism, FACING)
+        described = self.mechanism.assembly
+        self.reference = self._assembled(
+            np.zeros(self.mechanism.n) if described is None else np.array(described, float)
+        )
+        """(n,) the closed configuration that stands for the assembly mode."""
+        self.rows = self._independent_rows()
+        """(n - a, ROW_WIDTH) constraints that determine the passive joints."""
+
+    def branch(self, near: Configuration | None) -> tuple[Floats, Floats]:
+        """A closed configuration (n,) to start from, None: the described one; and `rows` with the assembly mode there.
+
+        InputError where the loops are open there, SingularityError where the passive joints are not determined.
+        """
+        if near is None:
+            return self.reference, self.rows
+        start = np.array(near.q, float)
+        if start.shape != self.reference.shape or not np.isfinite(start).all():
+            raise InputError(f"{self.name}: near must be one configuration of {len(self.reference)} joints")
+        if self.opening(start) > 1e-6:
+            name, by = self.worst(start)
+            raise InputError(f"{self.name}: near is no closed configuration; loop '{name}' is open by {by}")
+        J = self.terms(self.rows, start, np.zeros(len(start)))[1][:, self.free]
+        rows = self.rows.copy()
+        rows[:1, MODE] = np.sign(np.linalg.det(J)) if self.distance(start) > SMALLEST_PIVOT else 0.0
+        if len(self.free) and rows[0, MODE] == 0.0:
+            raise SingularityError(f"{self.name}: near is a singular configuration, from which several branches start")
+        return start, rows
+
+    # how open
+
+    def terms(self, rows: Floats, q: Floats, qd: Floats) -> tuple[Floats, Floats, Floats]:
+        """phi (m,), J (m, n) and bias (m,) of constraints, phi'' = J qdd + bias, at q, qd (n,) of all joints."""
+        m, n = len(rows), len(q)
+        phi, J, bias = np.empty(m), np.empty((m, n)), np.empty(m)
+        with self.model.workspaces.one() as record:
+            compiled_call(constraint_terms, record, rows, q, qd, phi, J, bias)
+        return phi, J, bias
+
+    def gaps(self, q: Floats) -> tuple[Floats, Floats]:
+        """How far (m + f,) constraints, and axes that should face each other, are from being met, and d gaps / dq."""
+        rest = np.zeros(self.mechanism.n)
+        phi, J, _ = self.terms(self.all_rows, q, rest)
+        facing, J_f, _ = self.terms(self._facing, q, rest)
+        return np.concatenate([phi, facing - 1.0]), np.concatenate([J, J_f])
+
+    def opening(self, q: Floats) -> float:
+        """The largest of the gaps."""
+        return float(np.abs(self.gaps(q)[0]).max())
+
+    def worst(self, q: Floats) -> tuple[str, str]:
+        """The loop that is open most, and by how much: the distance in m, or else the angle in rad."""
+        gaps = self.gaps(q)[0]
+        owners = np.array(self.owners + self._facing_owners)
+        k = owners[np.argmax(np.abs(gaps))]
+        phi, facing = np.split(np.where(owners == k, gaps, 0.0), [len(self.all_rows)])
+        turns = self.all_rows[:, TYPE] == 1.0
+        apart = float(np.linalg.norm(phi[~turns]))
+        turned = np.arccos(np.clip(1.0 + facing, -1.0, 1.0)).max(initial=0.0)
+        angle = max(np.arcsin(np.abs(phi[turns])).max(initial=0.0), turned)
+        return self.mechanism.loops[k].name, f"{apart:.3g} m" if apart > CLOSED else f"{angle:.3g} rad"
+
+    # how singular
+
+    def distance(self, q: Floats) -> float:
+        """From a singularity: the smallest singular value of the passive joints' Jacobian, lengths over `size`."""
+        if len(self.free) == 0:
+            return 1.0
+        return float(np.linalg.svd(self._scaled_passive_jacobian(self.rows, q), compute_uv=False)[-1])
+
+    def weakest_loop(self, q: Floats) -> str:
+        """The loop that determines the passive joints least at positions q (n,) of all joints."""
+        J = self._scaled_passive_jacobian(self.all_rows, q)
+        weakest = np.linalg.svd(J)[0][:, min(J.shape) - 1]
+        return self.mechanism.loops[self.owners[int(np.argmax(np.abs(weakest)))]].name
+
+    def _scaled_passive_jacobian(self, rows: Floats, q: Floats) -> Floats:
+        """J_p with lengths measured in `size`: numbers without units."""
+        J = self.terms(rows, q, np.zeros(self.mechanism.n))[1][:, self.free]
+        J[rows[:, TYPE] == 0.0] /= self.size
+        J[:, self.mechanism.joint_type[self.free] == PRISMATIC] *= self.size
+        return J
+
+    @cached_property
+    def size(self) -> float:
+        """The mechanism's characteristic length, m: the largest distance between the joints on a body."""
+        arms = [self.mechanism.p]
+        arms += [np.array([loop.first.p, loop.second.p]) for loop in self.mechanism.loops]
+        return float(np.linalg.norm(np.concatenate(arms), axis=1).max()) or 1.0
+
+    # assembly
+
+    def _assembled(self, q: Floats) -> Floats:
+        """A closed configuration near q: its active joints stay if the loops can be closed so."""
+        rng = np.random.default_rng(0)
+        # a third of what a joint may be off at the start: rad, or m
+        reach = np.where(self.mechanism.joint_type == PRISMATIC, self.size / 3.0, 1.0)
+        nearest = q
+        for free in (self.free, np.arange(len(q))):
+            for attempt in range(ATTEMPTS if len(free) else 1):
+                start = q.copy()
+                start[free] += min(attempt, 3) * rng.uniform(-1.0, 1.0, len(free)) * reach[free]
+                found = self._closed_from(start, free)
+                if self.opening(found) <= CLOSED:
+                    return found
+                nearest = min(nearest, found, key=lambda at: float(np.linalg.norm(self.gaps(at)[0])))
+        name, by = self.worst(nearest)
+        raise ClosureError(
+            f"{self.name}: loop '{name}' cannot be closed near the described configuration; it stays open by {by}"
+        )
+
+    def _closed_from(self, q: Floats, free: Any) -> Floats:
+        """Where the loops are open least near q, moving the free joints."""
+
+        def at(x: Floats) -> Floats:
+            full = q.copy()
+            full[free] = x
+            return full
+
+        if len(free) == 0:
+            return q
+        answer = least_squares(
+            lambda x: self.gaps(at(x))[0], q[free], lambda x: self.gaps(at(x))[1][:, free],
+            xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=200,
+        )  # fmt: skip
+        return at(answer.x)
+
+    def _independent_rows(self) -> Floats:
+        n, a = self.mechanism.n, len(self.joints)
+        J = self.terms(self.all_rows, self.reference, np.zeros(n))[1]
+        rank = _rank(J)
+        mobility = n - rank
+        if mobility != a:
+            elsewhere = self.reference + np.random.default_rng(0).uniform(-0.1, 0.1, n)
+            if n - _rank(self.terms(self.all_rows, elsewhere, np.zeros(n))[1]) == a:
+                raise SingularityError(
+                    f"{self.name}: the described configuration is singular, its loops let {mobility} joints move where"
+                    f" {a} are active; describe another one as `assembly`"
+                )
+            which = "over" if a > mobility else "under"
+            raise DescriptionError(
+                f"{self.name} is {which}-actuated: {n} joints less {rank} independent constraints"
+                f" (of {len(J)}) leave a mobility of {mobility}, but {a} joints are active"
+            )
+        J_p = J[:, self.free]
+        _, R, pivots = qr(J_p.T, mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(R))
+        if len(sizes) and sizes[-1] < RANK * sizes[0]:
+            raise SingularityError(
+                f"{self.name}: at the described configuration the active joints do not determine the passive ones"
+            )
+        kept = np.sort(pivots[: len(self.free)])
+        rows = np.ascontiguousarray(self.all_rows[kept])
+        rows[:1, MODE] = np.sign(np.linalg.det(J_p[kept]))
+        return rows
+
+
+def _rank(J: Floats) -> int:
+    return int(np.linalg.matrix_rank(J, RANK * np.abs(J).max()))
+
+
+def numbers_text(q: Floats) -> str:
+    """Positions in a sentence."""
+    return "[" + ", ".join(f"{x:.6g}" for x in q) + "]"

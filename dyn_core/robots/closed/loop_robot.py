@@ -1,0 +1,405 @@
+"""A robot with closed chains, in its active joints."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cached_property, partial, wraps
+from typing import Any, NoReturn, Self, TypeVar
+
+import numpy as np
+
+from dyn_core.arrays import Floats
+from dyn_core.dynamics.loops import projection
+from dyn_core.dynamics.loops.closure import SMALLEST_PIVOT, close, closed_rates
+from dyn_core.dynamics.loops.constraint_solver import LoopState, loop_state
+from dyn_core.dynamics.loops.denoc import Denoc
+from dyn_core.dynamics.tree.batch import run_batch
+from dyn_core.dynamics.tree.integrators import RUNGE_KUTTA
+from dyn_core.dynamics.workspaces import Workspaces
+from dyn_core.errors import ClosureError, InputError, SingularityError
+from dyn_core.jit.kernel import compiled_call
+from dyn_core.jit.native_call import native, never
+from dyn_core.jit.status import NOT_FINITE, OK, OPEN, SINGULAR
+from dyn_core.mechanism import Mechanism
+
+from ..configuration import Configuration
+from ..engine import Engine
+from ..open_robot import Method
+from ..robot import Formulation, Robot, known_formulation
+from ..tree_robot import TreeRobot
+from .loop_assembly import LoopAssembly, numbers_text
+from .loop_engine import LoopEngine
+from .loop_tracker import LoopTracker
+from .loop_workspace import LoopWorkspace
+from .opened_tree import Closed, OpenedTree
+
+T = TypeVar("T")
+
+
+def by_branch(method: Callable[..., T]) -> Callable[..., T]:
+    """The method with an argument `near`: a closed configuration, from which the branch is followed to q."""
+
+    @wraps(method)
+    def answer(self: LoopRobot, *arguments: Any, near: Configuration | None = None, **options: Any) -> T:
+        return method(self if near is None else self.starting_at(near), *arguments, **options)
+
+    return answer
+
+
+class LoopRobot(Robot):
+    """A robot whose chains close, with as many active joints as it has freedoms.
+
+    q, qd, qdd, tau (..., n) are those of the active joints, `joint_names`. Where these leave several ways of assembly,
+    the one is meant that the described configuration leads to as the active joints go the straight way from there; or
+    the one that a configuration `near` leads to, where a method is given one. Nothing is remembered from one call to
+    the next: whoever follows a motion uses a `tracker`. Wrenches act on every link of the tree.
+    """
+
+    def __init__(self, mechanism: Mechanism, formulation: Formulation = "projection") -> None:
+        if not mechanism.loops:
+            raise InputError(f"{mechanism.name} has no loops: use TreeRobot")
+        if mechanism.base is not None or mechanism.mimic is not None:
+            raise InputError(f"{mechanism.name}: closed chains need a fixed base and no mimic joints")
+        super().__init__(mechanism, np.flatnonzero(mechanism.active))
+        self.formulation = known_formulation(formulation)
+        self.tree = TreeRobot(mechanism)
+        """The same mechanism with its loops open."""
+        self.assembly = self._assemble()
+        """How the loops close."""
+        self.start, self._rows = self.assembly.branch(None)
+        """(n of the tree,) the closed configuration that all others are looked for from."""
+        self.workspaces = self._workspaces()
+
+    def _workspaces(self) -> Workspaces:
+        return Workspaces(partial(LoopWorkspace.new, self.tree.model, self.n))
+
+    def _assemble(self) -> LoopAssembly:
+        return LoopAssembly(self.tree.model)
+
+    def __repr__(self) -> str:
+        return f"LoopRobot({self.name!r}, n={self.n} of {self.mechanism.n} joints, {len(self.mechanism.loops)} loops)"
+
+    def using(self, formulation: Formulation) -> Self:
+        """The same robot, computed by another formulation."""
+        other = copy.copy(self)
+        other.formulation = known_formulation(formulation)
+        if formulation == "denoc":
+            other.denoc  # noqa: B018 - a mechanism that is not legs shows here
+        return other
+
+    @cached_property
+    def denoc(self) -> Denoc:
+        """The legs, and their dynamics by the decoupled natural orthogonal complement."""
+        return Denoc(self.mechanism)
+
+    @property
+    def reference(self) -> Floats:
+        """(n of the tree,) the closed configuration that stands for the assembly mode."""
+        return self.assembly.reference
+
+    def neutral(self) -> Floats:
+        """(n,) the active joints of the described configuration."""
+        return self.reference[self.joints].copy()
+
+    # closure
+
+    @property
+    def redundant_constraints(self) -> int:
+        """How many of the cut joints' constraints follow from the others."""
+        return len(self.assembly.all_rows) - len(self.assembly.rows)
+
+    def starting_at(self, near: Configuration) -> Self:
+        """The same robot, on the branch of another closed configuration: others are looked for from there."""
+        other = copy.copy(self)
+        other.start, other._rows = self.assembly.branch(near)
+        return other
+
+    @by_branch
+    def configuration(self, q: Any) -> Configuration:
+        """The closed configuration at active positions q (n,)."""
+        (q_a,) = self.single_state({"q": q})
+        return self.follow(q_a, self.branch_start.copy())
+
+    @property
+    def branch_start(self) -> Floats:
+        """The configuration that `follow` starts from, as it takes it."""
+        return self.start
+
+    def tracker(self, near: Configuration | None = None) -> LoopTracker:
+        """What follows a motion from a closed configuration; from the described one if it is not given."""
+        return LoopTracker(self, near)
+
+    @by_branch
+    def closed(self, q: Any, qd: Any = None) -> Closed:
+        """All joints at active positions q (n,) and speeds qd (n,)."""
+        q_a, qd_a = self.single_state({"q": q, "qd": self._zero if qd is None else qd})
+        full = self._full(q_a)
+        speeds, G, g = self._rates(full, qd_a)
+        return Closed(full, speeds, G, g, self.assembly.distance(full))
+
+    @by_branch
+    def all_joints(self, q: Any, qd: Any) -> tuple[Floats, Floats]:
+        """Positions and speeds (n of the tree,) of all joints at active positions and speeds q, qd (n,)."""
+        q_a, qd_a = self.single_state({"q": q, "qd": qd})
+        return self.joints_at(self.configuration(q_a), qd_a)
+
+    def joints_at(self, at: Configuration, qd: Floats) -> tuple[Floats, Floats]:
+        """The same at a closed configuration."""
+        return at.q, self._rates(at.q.copy(), qd)[0]
+
+    @by_branch
+    def all_positions(self, q: Any) -> Floats:
+        """(n of the tree,) positions of all joints at active positions q (n,)."""
+        (q_a,) = self.single_state({"q": q})
+        return self._full(q_a)
+
+    def weakest_loop(self, q: Floats) -> str:
+        """The loop that determines the passive joints least at positions q (n of the tree,) of all joints."""
+        return self.assembly.weakest_loop(q)
+
+    def _rates(self, full: Floats, qd: Floats) -> tuple[Floats, Floats, Floats]:
+        n, at = self.mechanism.n, self.assembly
+        speeds, g, G = np.empty(n), np.empty(n), np.empty((n, self.n))
+        with self.workspaces.one() as w:
+            distance = compiled_call(
+                closed_rates, w.record, self._rows, at.active, at.passive, full, qd, speeds, g, G, w.work
+            )
+        if distance < SMALLEST_PIVOT:
+            self._singular(full)
+        return speeds, G, g
+
+    def _full(self, q_a: Floats) -> Floats:
+        """(n of the tree,) the closed configuration at q_a (n,), followed from `start`."""
+        return self.follow(q_a, self.branch_start.copy()).q.copy()
+
+    def follow(self, q: Floats, start: Floats) -> Configuration:
+        """The closed configuration at q (n,), followed from start (n of the tree,), which becomes it."""
+        at, full = self.assembly, start.copy()
+        with self.workspaces.one() as w:
+            status = compiled_call(close, w.record, self._rows, at.active, at.passive, q, full, w.work)
+        self._check_closed(status, full)
+        start[:] = full
+        return Configuration(full)
+
+    def _check_closed(self, status: int, q: Floats) -> None:
+        if status != OK:
+            self._failed(status, q)
+
+    def _failed(self, status: int, q: Floats) -> NoReturn:
+        if status == SINGULAR:
+            self._singular(q)
+        if status == NOT_FINITE:
+            raise InputError(f"{self.name}: the active positions are not finite, or too far away")
+        name, by = self.assembly.worst(q)
+        near = numbers_text(q)
+        raise ClosureError(f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {near}")
+
+    def _singular(self, q: Floats) -> NoReturn:
+        if self.assembly.distance(q) > 1e-6:
+            raise SingularityError(f"{self.name}: a singularity lies on the way to q = {numbers_text(q)}")
+        raise SingularityError(f"{self.name}: loop '{self.weakest_loop(q)}' is singular at q = {numbers_text(q)}")
+
+    # dynamics
+
+    @native
+    def _native_inverse(self) -> Any:
+        return self._bound_inverse(self.branch_start.copy(), follows=False)
+
+    def following_inverse(self, start: Floats) -> Any:
+        """A native call: tau from q, qd, qdd of one state, followed from start, which becomes what it finds."""
+        return self._bound_inverse(start, follows=True) if self.formulation == "projection" else never
+
+    def _bound_inverse(self, start: Floats, follows: bool) -> Any:
+        at, w = self.assembly, self.workspaces.new()
+        arrays = self._rows, at.active, at.passive, start, w.q, w.vectors, w.G, w.work, np.array([float(follows)])
+        return projection.inverse.bind(w.record, (self.n,) * 3, (self.n,), *arrays)
+
+    def inverse_dynamics(
+        self, q: Any, qd: Any, qdd: Any, wrenches: Any = None, near: Configuration | None = None
+    ) -> Floats:
+        """Forces of the active joints for a motion of theirs."""
+        if near is not None:
+            return self.starting_at(near).inverse_dynamics(q, qd, qdd, wrenches)
+        values = {"q": q, "qd": qd, "qdd": qdd}
+        if self.formulation != "projection":
+            return self._over_rows(self._inverse, values, wrenches, (self.n,))
+        if wrenches is None:
+            tau = self._native_inverse(q, qd, qdd)
+            if tau is not None:
+                return tau
+            lead, arrays = self.checked_state(values)
+            tau = self.first_call("_native_inverse", *arrays) if lead == () else None
+            if tau is not None:
+                return tau
+        return self._inverse_rows(values, wrenches)
+
+    def _inverse_rows(self, values: dict[str, Any], wrenches: Any) -> Floats:
+        return self._projected(projection.inverse_batch, values, wrenches, (self.n,))
+
+    def _projected(self, kernel: Any, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]) -> Floats:
+        """A kernel of the projection over all rows, shared out among the cores."""
+        out, flat, wrench, flat_out = self._by_rows(values, wrenches, shape)
+        at = self.assembly
+        stopped: list[Floats] = []
+
+        def given(w: LoopWorkspace, part: slice) -> tuple[Any, ...]:
+            rows = (*(x[part] for x in flat), wrench[part])
+            constants = self._rows, at.active, at.passive
+            return w.record, *constants, *rows, self.start, w.q, w.vectors, w.G, w.work, w.A, w.A_c, flat_out[part]
+
+        status = run_batch(kernel, self.workspaces, len(flat_out), given, failed=lambda w: stopped.append(w.q.copy()))
+        if status != OK:
+            self._failed(status, max(stopped, key=at.opening) if status == OPEN else min(stopped, key=at.distance))
+        return out
+
+    def _inverse(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
+        if self.formulation != "denoc":
+            return self._opened(q, qd, w).inverse(qdd, self.formulation == "virtual_spring")
+        tau, full = np.empty(self.n), self._full(q)
+        with self.tree.model.workspaces.one() as record:
+            status = self.denoc.inverse(record, full, qd, qdd, w, tau)
+        self._check_closed(status, full)
+        return tau
+
+    def _opened(self, q: Floats, qd: Floats, w: Floats) -> OpenedTree:
+        return OpenedTree(self.tree, self.assembly, self.closed(q, qd), w)
+
+    @by_branch
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Method = "matrices") -> Floats:
+        """Accelerations of the active joints under forces of theirs."""
+        if method != "matrices":
+            raise InputError(f"{self.name} has closed chains: method must be 'matrices', found {method!r}")
+        values = {"q": q, "qd": qd, "tau": tau}
+        if self.formulation == "projection":
+            return self._projected(projection.direct_batch, values, wrenches, (self.n,))
+        return self._over_rows(self._direct, values, wrenches, (self.n,))
+
+    def _direct(self, q: Floats, qd: Floats, tau: Floats, w: Floats) -> Floats:
+        if self.formulation != "denoc":
+            return self._opened(q, qd, w).direct(tau, self.formulation == "virtual_spring")
+        qdd, full = np.empty(self.n), self._full(q)
+        with self.tree.model.workspaces.one() as record:
+            status = self.denoc.direct(record, full, qd, tau, w, qdd)
+        self._check_closed(status, full)
+        return qdd
+
+    @property
+    def rubs_elsewhere(self) -> bool:
+        """Whether passive joints rub."""
+        m, passive = self.mechanism, self.assembly.free
+        return bool(m.Fv[passive].any() or m.Fs[passive].any())
+
+    @by_branch
+    def friction_change(self, q: Floats, qd: Floats, other: Floats) -> Floats:
+        """(n,) what friction of all joints at other speeds (n,) asks for beyond that at speeds qd (n,)."""
+        m, G = self.mechanism, self.closed(q).G
+        wanted, met = G @ other, G @ qd
+        return G.T @ (m.Fv * (wanted - met) + m.Fs * (np.sign(wanted) - np.sign(met)))
+
+    @by_branch
+    def reactions(self, q: Any, qd: Any, tau: Any) -> dict[str, Floats]:
+        """Forces and moments of each cut joint on its second body, one per constraint, under active forces tau (n,)."""
+        q_a, qd_a, tau_a = self.single_state({"q": q, "qd": qd, "tau": tau})
+        found = self._opened(q_a, qd_a, np.empty((0, 6))).multipliers(tau_a).reactions
+        owners = np.array(self.assembly.owners)
+        return {loop.name: found[owners == k] for k, loop in enumerate(self.mechanism.loops)}
+
+    @by_branch
+    def mass_matrix(self, q: Any) -> Floats:
+        """A_c (..., n, n) of (58)."""
+        shape = self.n, self.n
+        if self.formulation != "denoc":
+            return self._projected(projection.mass_matrix_batch, {"q": q, "qd": self._zero}, None, shape)
+
+        def one(q_a: Floats, _: Floats) -> Floats:
+            I, full = np.empty(shape), self._full(q_a)
+            with self.tree.model.workspaces.one() as record:
+                status = self.denoc.inertia(record, full, I)
+            self._check_closed(status, full)
+            return I
+
+        return self._over_rows(one, {"q": q}, None, shape)
+
+    bias_forces = by_branch(Robot.bias_forces)
+    gravity_forces = by_branch(Robot.gravity_forces)
+    stiffness = by_branch(Robot.stiffness)
+    deflected = by_branch(Robot.deflected)
+    deflection = by_branch(Robot.deflection)
+
+    # kinematics
+
+    @by_branch
+    def forward_kinematics(self, q: Any, frame: str = "tool") -> Floats:
+        """Pose (..., 4, 4) of a frame in the base frame."""
+
+        def one(q_a: Floats, _: Floats) -> Floats:
+            return self.tree.forward_kinematics(self._full(q_a), frame)
+
+        return self._over_rows(one, {"q": q}, None, (4, 4))
+
+    @by_branch
+    def jacobian(self, q: Any, frame: str = "tool") -> Floats:
+        """Jacobian (..., 6, n) of a frame's origin, from the rates of the active joints."""
+
+        def one(q_a: Floats, _: Floats) -> Floats:
+            at = self.closed(q_a)
+            return self.tree.jacobian(at.q, frame) @ at.G
+
+        return self._over_rows(one, {"q": q}, None, (6, self.n))
+
+    @by_branch
+    def link_poses(self, q: Any) -> Floats:
+        """Poses (..., k, 4, 4) of all k frames of `mechanism.frames`."""
+        k = len(self.mechanism.frames)
+        return self._over_rows(lambda q_a, _: self.tree.link_poses(self._full(q_a)), {"q": q}, None, (k, 4, 4))
+
+    # simulation
+
+    def with_continuous_friction(self, q: Any, h: float) -> Self:
+        """A copy whose Coulomb friction is continuous over the speed that it could reverse within h near q."""
+        G = self.closed(q).G
+        mobility = G @ np.linalg.solve(self.mass_matrix(q), G.T)
+        other = copy.copy(self)
+        other.tree = self.tree.with_friction_over(h * np.diag(mobility))
+        other.workspaces = other._workspaces()
+        return other
+
+    def engine(self, motors: Floats, method: str, h: float) -> Engine | None:
+        """Compiled by projection, and with fixed steps by multipliers."""
+        fixed = method in RUNGE_KUTTA
+        if method == "euler" or not (self.formulation == "projection" or (self.formulation == "multipliers" and fixed)):
+            return None
+        return LoopEngine(self, motors)
+
+    def motion(self) -> LoopState:
+        """What the compiled simulation needs of the loops, at the configuration `start`."""
+        at = self.assembly
+        return loop_state(self._rows, at.all_rows, at.active, at.passive, self.formulation == "multipliers", self.start)
+
+    def rechart(self, record: Floats, loops: LoopState, q: Floats) -> bool:
+        """Whether another chart of the same configurations was chosen in a simulation's record, one that suits q."""
+        return False
+
+    def in_chart(self, record: Floats, q: Floats) -> Floats:
+        """Positions (n of the tree,) of all joints in the described chart, from those in a simulation's record."""
+        return q
+
+    # the common path
+
+    def _by_rows(
+        self, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]
+    ) -> tuple[Floats, list[Floats], Floats, Floats]:
+        """The answer (..., *shape) to fill, and by rows: arguments, wrenches in the body frames, the answer."""
+        lead, arrays = self.checked_state(values)
+        out = np.empty((*lead, *shape))
+        flat_out = out.reshape(-1, *shape)
+        w = self.tree.model.wrenches(wrenches, lead)
+        return out, [array.reshape(-1, self.n) for array in arrays], w.reshape(len(flat_out), *w.shape[-2:]), flat_out
+
+    def _over_rows(self, one: Any, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]) -> Floats:
+        """Row by row, each followed from `start`."""
+        out, flat, w, flat_out = self._by_rows(values, wrenches, shape)
+        for b in range(len(flat_out)):
+            flat_out[b] = one(*(array[b] for array in flat), w[b])
+        return out

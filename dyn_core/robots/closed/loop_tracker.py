@@ -1,0 +1,53 @@
+"""The tracker of closed chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dyn_core.arrays import Floats
+
+from ..configuration import Configuration
+from ..tracker import Tracker
+
+
+class LoopTracker(Tracker):
+    """Holds the last closed configuration."""
+
+    robot: Any
+
+    def __init__(self, robot: Any, near: Configuration | None = None) -> None:
+        super().__init__(robot)
+        self.start(near)
+
+    def start(self, near: Configuration | None = None) -> None:
+        self._own = self.robot if near is None else self.robot.starting_at(near)
+        self._last = self._own.branch_start.copy()
+        self._inverse = self._own.following_inverse(self._last)
+
+    def move_to(self, q: Any) -> Configuration:
+        (q_a,) = self.robot.single_state({"q": q})
+        found: Configuration = self._own.follow(q_a, self._last)
+        return found
+
+    def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
+        tau: Floats | None = self._inverse(q, qd, qdd) if wrenches is None else None
+        if tau is not None:
+            return tau
+        answer: Floats = self._own.inverse_dynamics(q, qd, qdd, wrenches, near=self.move_to(q))
+        return answer
+
+    def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None) -> Floats:
+        qdd: Floats = self._own.forward_dynamics(q, qd, tau, wrenches, near=self.move_to(q))
+        return qdd
+
+    def driven_forces(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        return self.inverse_dynamics(q, qd, qdd)
+
+    def friction_change(self, q: Floats, qd: Floats, other: Floats) -> Floats:
+        change: Floats = self._own.friction_change(q, qd, other, near=self.move_to(q))
+        return change
+
+    def all_joints(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+        at = self.move_to(q)
+        joints: tuple[Floats, Floats] = self._own.joints_at(at, qd)
+        return joints

@@ -1,0 +1,66 @@
+"""What simulations are given: volts or forces, in a table or by a function, times, and constants of springs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dyn_core.arrays import Floats
+from dyn_core.errors import InputError
+from dyn_core.robots.robot import Robot
+
+NO_MOTORS = np.zeros((0, 10))
+Drive = Callable[[float, Floats, Floats], Any]
+"""f(t, q, qd), called at the start of each DAC period."""
+
+
+def check_times(h: float, duration: float = 0.0) -> None:
+    """InputError where the step or the duration (s) is none."""
+    if not (np.isfinite(h) and h > 0.0):
+        raise InputError(f"the step h must be a positive number of seconds, found {h}")
+    if not (np.isfinite(duration) and duration >= 0.0):
+        raise InputError(f"the duration must be a number of seconds not below zero, found {duration}")
+
+
+def chosen(volts: Any, forces: Any, what: str = "torques") -> tuple[Any, bool | None]:
+    """The drive, and whether it is one of forces; None where the robot says that itself, see `motors_of`."""
+    if volts is not None and forces is not None:
+        raise InputError(f"give either volts or {what}, not both")
+    return (volts, False) if volts is not None else (forces, True if forces is not None else None)
+
+
+def motors_of(robot: Robot, by_force: bool | None) -> Floats:
+    """Motors as packed by Actuation, (0, 10) for joint forces: of a robot without motors, or where asked for."""
+    forced = robot.mechanism.motors is None if by_force is None else by_force
+    return NO_MOTORS if forced else robot.actuation.motors
+
+
+def drive_table(drive: Any, n: int) -> Floats:
+    """(k, n) rows of a drive: zero where none is given, one row where it is held."""
+    table = np.zeros(n) if drive is None else np.asarray(drive, float)
+    if table.ndim not in (1, 2) or table.shape[-1] != n or len(table) == 0 or not np.isfinite(table).all():
+        raise InputError(f"the drive has shape {table.shape}, expected ({n},) or (k, {n}) finite numbers")
+    return np.array(np.atleast_2d(table), order="C")
+
+
+def steps_per_period(dac_period: float, h: float) -> int:
+    """How many steps of h (s) a DAC period (s) is; InputError where it is not a whole number of them."""
+    ratio = dac_period / h
+    hold = round(ratio) if np.isfinite(ratio) else 0
+    if hold < 1 or abs(hold * h - dac_period) > 1e-9 * dac_period:
+        raise InputError(f"the DAC period {dac_period:g} s is not a whole number of steps of {h:g} s")
+    return hold
+
+
+def per_row(name: str, value: Any, count: int, positive: bool = False) -> Floats:
+    """(count,) of a spring's or damper's constant, one for all constraint rows or one each."""
+    try:
+        array = np.broadcast_to(np.asarray(value, float), (count,)).copy()
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number or one per constraint row ({count},), found {value!r:.80}") from None
+    if not np.isfinite(array).all() or (array < 0.0).any() or (positive and not (array > 0.0).all()):
+        allowed = "positive" if positive else "not negative"
+        raise InputError(f"{name} must be finite and {allowed}, found {value!r:.80}")
+    return array

@@ -1,0 +1,118 @@
+"""The engine that integrates a robot's motion: its own, or one through its `forward_dynamics`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dyn_core.arrays import Floats
+from dyn_core.dynamics.tree.integrators import DRIVE, QD, QDD, RUNGE_KUTTA, TAU, both_rates, move
+from dyn_core.errors import ClosureError, InputError, SingularityError
+from dyn_core.jit.kernel import compiled_call
+from dyn_core.robots.engine import Engine, Held, Singularity, State
+from dyn_core.robots.robot import Robot
+
+
+class GeneralEngine(Engine):
+    """Through a robot's own `forward_dynamics`, for robots that bring no engine."""
+
+    at_once = 100
+
+    def __init__(self, robot: Robot, motors: Floats) -> None:
+        self.robot, self.driven_by_motors = robot, len(motors) > 0
+        self._tracker = robot.tracker()
+
+    def pushed(self, wrenches: Any) -> Any:
+        return wrenches
+
+    def acceleration(self, q: Floats, v: Floats, drive: Floats, pushed: Any) -> tuple[Floats, Floats]:
+        """Forces (nv,) and accelerations (nv,)."""
+        tau = np.zeros(len(v))
+        speeds = v[-len(drive) :]
+        tau[-len(drive) :] = self.robot.actuation.torques(drive, speeds)[0] if self.driven_by_motors else drive
+        return tau, self._tracker.forward_dynamics(q, v, tau, pushed)
+
+    def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
+        q, v, vd, tau = state
+        start = self.acceleration(q, v, drive, pushed)  # bad arguments show here, before anything moves
+        for done in range(steps):
+            try:
+                with np.errstate(all="ignore"):
+                    end = self._step(q, v, start[1], drive, pushed, h, RUNGE_KUTTA[method])
+                    start = self.acceleration(*end, drive, pushed)
+            except InputError:
+                steps = done
+                break
+            except (SingularityError, ClosureError):
+                self.singularity = singularity_after(self.robot, q, done * h)
+                steps = done
+                break
+            q[:], v[:] = end
+        tau[:], vd[:] = start
+        return steps
+
+    def rows(
+        self, state: State, held: Held, pushed: Any, h: float, method: str, first: int, rows_q: Floats, rows: Floats
+    ) -> int:
+        drives, hold = held
+        q, v, vd, tau = state
+        for k in range(len(rows)):
+            drive = drives[min(max(first + k - 1, 0) // hold, len(drives) - 1)]
+            if self.advance(state, drive, pushed, h, min(k, 1), method) < min(k, 1):
+                if self.singularity is not None:
+                    self.singularity = replace(self.singularity, t=(k - 1) * h)
+                return k
+            rows_q[k], rows[k, QD], rows[k, QDD], rows[k, TAU] = q, v, vd, tau
+            rows[k, DRIVE, -len(drive) :] = drive
+        return len(rows)
+
+    def _step(
+        self, q: Floats, v: Floats, vd: Floats, drive: Floats, pushed: Any, h: float, table: Floats
+    ) -> tuple[Floats, Floats]:
+        stages = table.shape[1]
+        slopes = np.empty((stages, 2 * len(v)))
+        x, u, configuration = np.zeros(len(v)), v, q
+        for i in range(stages):
+            if i > 0:
+                _, vd = self.acceleration(configuration, u, drive, pushed)
+            slopes[i] = _both_rates(configuration, x, u, vd)
+            change = h * table[i + 1, : i + 1] @ slopes[: i + 1]
+            x, u = change[: len(v)], v + change[len(v) :]
+            configuration = moved(q, x)
+        return configuration, u
+
+    def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
+        q = moved(start, x)
+        return _both_rates(q, x, v, self.acceleration(q, v, drive, pushed)[1])
+
+
+def engine_of(robot: Robot, motors: Floats, method: str, h: float) -> Engine:
+    """What integrates a robot's motion; motors: as packed by Actuation, (0, 10) for joint forces."""
+    own = robot.engine(motors, method, h)
+    if own is not None:
+        return own
+    if method == "euler":
+        raise InputError(f"{robot.name} is not a tree of independent joints, which 'euler' is for; use rk3 or rk4")
+    return GeneralEngine(robot, motors)
+
+
+def singularity_after(robot: Robot, q: Floats, t: float) -> Singularity | None:
+    """Where a robot's motion ended after q (nq,), if its chains are closed."""
+    at = robot.all_positions(q)
+    loop = robot.weakest_loop(at)
+    return Singularity(t, at, loop) if loop else None
+
+
+def moved(q: Floats, x: Floats) -> Floats:
+    """(nq,) the displacement x (nv,) away from q (nq,)."""
+    out = np.empty(len(q))
+    compiled_call(move, q, x, out)
+    return out
+
+
+def _both_rates(q: Floats, x: Floats, v: Floats, vd: Floats) -> Floats:
+    out = np.empty(2 * len(v))
+    compiled_call(both_rates, q, x, v, vd, out[: len(v)], out[len(v) :])
+    return out

@@ -1,0 +1,138 @@
+"""Simulation of parallel robots in the pose of their platform: no Euler angles, and singularities may be passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from dyn_core.arrays import Floats
+from dyn_core.dynamics.loops.virtual_springs import RADIUS, fastest_rate
+from dyn_core.dynamics.platform.integrators import platform_rows, platform_state
+from dyn_core.errors import InputError
+from dyn_core.jit.kernel import compiled_call
+from dyn_core.robots.closed.parallel_robot import ParallelRobot
+from dyn_core.spatial.poses import from_seven
+
+from .drive import check_times, chosen, drive_table, motors_of, per_row
+
+Drive = Callable[[float], Any]
+
+
+@dataclass(frozen=True)
+class PlatformResult:
+    """A simulated motion of a platform: one row per h, from t = 0."""
+
+    t: Floats
+    """(m,) s."""
+    pose: Floats
+    """(m, 4, 4) of the platform's frame."""
+    twist: Floats
+    """(m, 6) of it: velocity of its origin, angular velocity, in base axes."""
+    q: Floats
+    """(m, n) positions of the active joints."""
+    qd: Floats
+    """(m, n)."""
+    tau: Floats
+    """(m, n) active forces."""
+    gap: Floats
+    """(m, r) what each spring gives way by, m or rad; (m, 0) where the legs are closed."""
+    gap_rate: Floats
+    """(m, r)."""
+    step: float
+    """s, of the integrator."""
+    failure: str = ""
+    """Why the motion ended early; empty if it did not."""
+
+
+def simulate_platform(
+    robot: ParallelRobot,
+    pose: Any = None,
+    twist: Any = None,
+    duration: float = 1.0,
+    volts: Any = None,
+    forces: Any = None,
+    h: float = 1e-3,
+    substeps: int | None = None,
+    k: Any = None,
+    b: Any = 0.0,
+    through_singularities: bool = False,
+    wrench: Any = None,
+) -> PlatformResult:
+    """Simulate a parallel robot from a pose (4, 4) and twist (6,) of its platform's frame: home and rest if not given.
+
+    volts or forces of the active joints: (n,) held, or a function f(t), which the fourth-order steps follow within each
+    step too. k, b: N/m (N m/rad), N s/m of springs that hold the cut joints, one number or one per constraint; without
+    k the legs are closed exactly. substeps: steps of the integrator within h; if not given one, or as many as the
+    springs need. A motion ends before a singularity unless it may go through; wrench (6,): on the platform, in and at
+    its frame.
+    """
+    drive, by_force = chosen(volts, forces, "forces")
+    check_times(h, duration)
+    platform, layout = robot.platform, robot.layout
+    name = robot.mechanism.body_names[-1]
+    start = platform.home_of(name) if pose is None else pose
+    lead, _, seven, v, _ = platform.body_motion(start, twist, None, name)
+    if lead != ():
+        raise InputError("give one pose (4, 4)")
+    at, rates, _, _, status = layout.solve_legs(seven, v, np.zeros((1, 6)))
+    platform.check_reached(at, status, (), check=False)
+    R = from_seven(seven)[0, :3, :3]
+    par = layout.workspaces.new().par
+    par.at[:] = at[0]
+    n = len(at[0]) - 7
+    r = len(par.rows)
+    springs = np.zeros((2, 0)) if k is None else np.array([per_row("k", k, r, True), per_row("b", b, r)])
+    sprung = springs.shape[1] > 0
+    now = platform_state(
+        par, seven[0], np.concatenate([v[0, :3] @ R, v[0, 3:] @ R]), at[0, : n * sprung], rates[0, : n * sprung]
+    )
+    if substeps is None:
+        substeps = 1 if not sprung else max(1, ceil(h * _fastest(robot, at[0], springs) / RADIUS))
+    if substeps < 1:
+        raise InputError(f"substeps must be at least one, found {substeps}")
+    motors = motors_of(robot, by_force)
+    rows = round(duration / h) + 1
+    table = _table(robot, drive, rows, h / substeps, substeps)
+    out, gaps, tau = np.zeros((rows, 13 + 2 * n)), np.zeros((rows, 2, len(par.rows))), np.zeros((rows, robot.n))
+    pushed = layout.on_legs(robot.tree.model.wrenches(None if wrench is None else platform.wrenches(wrench)))
+    smooth = robot if not robot.mechanism.Fs.any() else robot.with_continuous_friction(robot.neutral(), h / substeps)
+    watched = not (through_singularities or sprung)
+    filled = compiled_call(
+        platform_rows, smooth.layout.record.copy(), par, motors, springs, now, table, pushed, h / substeps, substeps,
+        watched, out, gaps, tau,
+    )  # fmt: skip
+    failure = ""
+    if filled < rows:
+        failure = f"{robot.name}: the motion cannot go on after t = {max(filled - 1, 0) * h:.6g} s: a leg comes to its"
+        failure += " end, the legs hold the platform no longer, or it is not finite; what went before is kept"
+    out, gaps = out[:filled], gaps[:filled]
+    body = robot.mechanism.frame(name)
+    T = from_seven(out[:, :7])
+    R = T[:, :3, :3]
+    w = np.einsum("mij,mj->mi", R, out[:, 10:13])
+    velocity = np.einsum("mij,mj->mi", R, out[:, 7:10]) + np.cross(w, R @ body.p)
+    T[:, :3, 3] += R @ body.p
+    T[:, :3, :3] = R @ body.R
+    gap, gap_rate = (np.ascontiguousarray(gaps[:, i, : len(par.rows) * sprung]) for i in range(2))
+    return PlatformResult(
+        np.arange(filled) * h, T, np.concatenate([velocity, w], axis=1), out[:, 13 + robot.joints],
+        out[:, 13 + n + robot.joints], tau[:filled], gap, gap_rate, h / substeps, failure,
+    )  # fmt: skip
+
+
+def _fastest(robot: ParallelRobot, at: Floats, springs: Floats) -> float:
+    """The springs' largest rate, 1/s, at a configuration."""
+    q = robot.layout.full_of(at)
+    J = robot.assembly.terms(robot.assembly.all_rows, q, np.zeros(len(q)))[1]
+    return fastest_rate(robot.tree.mass_matrix(q), J, springs[0], springs[1])
+
+
+def _table(robot: ParallelRobot, drive: Any, rows: int, step: float, substeps: int) -> Floats:
+    """(1, n) held, or the drive at every half step."""
+    if not callable(drive):
+        return drive_table(drive, robot.n)[:1]
+    return drive_table([drive(0.5 * step * i) for i in range(2 * (rows - 1) * substeps + 1)], robot.n)

@@ -1,0 +1,30 @@
+"""What a simulation gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dyn_core.arrays import Floats
+from dyn_core.robots.engine import Singularity
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """A simulated motion: one row per step of h, from t = 0."""
+
+    t: Floats
+    """(m,) s."""
+    q: Floats
+    """(m, n); (m, 7 + n) on a floating base."""
+    qd: Floats
+    """(m, n); (m, 6 + n) on a floating base."""
+    qdd: Floats
+    """As qd."""
+    tau: Floats
+    """(m, n) joint torques of the motors."""
+    drive: Floats
+    """(m, n) volts (or torques) held up to this row."""
+    failure: str = ""
+    """Why the simulation ended early; empty if it did not."""
+    singularity: Singularity | None = None
+    """Where closed chains became singular, if that ended it."""

@@ -1,0 +1,341 @@
+"""Forward simulation of a robot with its motors.
+
+Over a DAC period the voltage (or, for a robot without motors, the joint torque) is held, while the motors' back EMF
+follows the speed at every stage of the integrator. Fixed-step integrators are compiled; scipy's adaptive ones serve
+for reference. Swartz's third-order Runge-Kutta, F being the joint acceleration:
+
+    c1 = qd              k1 = F(q, c1)
+    c2 = qd + h/2 k1     k2 = F(q + h/2 c1, c2)
+    c3 = qd - h k1 + 2h k2     k3 = F(q - h c1 + 2h c2, c3)
+    q += h/6 (c1 + 4 c2 + c3)      qd += h/6 (k1 + 4 k2 + k3)
+
+Semi-implicit Euler, with one evaluation per step, takes viscous friction at the end of the step (and nothing else, as
+MuJoCo's Euler does). With the bias at the start, which includes friction:
+
+    (H + h diag(Fv)) k = tau - bias      qd += h k      q += h qd
+
+where k is had from the same recursion, with the rotor inertias Ia + h Fv.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dyn_core.arrays import Floats
+from dyn_core.dynamics.tree.integrators import DRIVE, FIXED_STEP, QD, QDD, TAU
+from dyn_core.errors import ClosureError, InputError, SimulationError, SingularityError
+from dyn_core.jit.native_call import never
+from dyn_core.robots.configuration import Configuration
+from dyn_core.robots.engine import Singularity, State
+from dyn_core.robots.robot import Robot
+
+from .drive import check_times, chosen, drive_table, motors_of, steps_per_period
+from .engines import engine_of, moved, singularity_after
+from .result import SimulationResult
+
+ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+MOST_EVALUATIONS = 100_000
+"""Of the accelerations, that an adaptive method may take for a step, on average."""
+GoOn = Callable[[float], bool]
+"""Asked now and then whether a motion shall go on from t (s)."""
+
+
+class _TooMuchWork(Exception):
+    """An adaptive method took more evaluations than it may."""
+
+
+class Stepper:
+    """A robot that moves step by step; the state stays at its last finite value when it cannot go on.
+
+    drive is the motors' voltages, or the joint torques for a robot described without motors (or if torque is asked
+    for). Coulomb friction is made continuous over the speed that it could reverse within one step, which keeps a robot
+    at rest from chattering; a joint held by friction creeps at a small part of that speed. near: a configuration that
+    says on which branch of closed chains q0 is.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        q0: Any = None,
+        qd0: Any = None,
+        h: float = 1e-3,
+        method: str = "rk3",
+        torque_driven: bool | None = None,
+        near: Configuration | None = None,
+    ) -> None:
+        check_times(h)
+        if method not in FIXED_STEP and method not in ADAPTIVE:
+            raise InputError(f"no method '{method}'; there are {', '.join((*FIXED_STEP, *ADAPTIVE))}")
+        self.robot = robot if near is None else robot.starting_at(near)
+        self.h = float(h)
+        self.method = method
+        self._motors = motors_of(robot, torque_driven)
+        self.torque_driven = len(self._motors) == 0
+        self._q, self._qd = robot.neutral(), np.zeros(robot.nv)
+        self._qdd, self._tau = np.zeros(robot.nv), np.zeros(robot.nv)
+        self._drive = np.zeros(robot.n)
+        self._smooth: Robot | None = None
+        self._native_step: Any = never
+        self._native_evaluation: Any = never
+        self.reset(q0, qd0)
+
+    def reset(self, q0: Any = None, qd0: Any = None) -> None:
+        """Start again at t = 0 from q0 (nq,) and qd0 (nv,): the neutral position, and rest, where not given."""
+        start = self.robot.neutral() if q0 is None else q0
+        speed = np.zeros(self.robot.nv) if qd0 is None else qd0
+        lead, (q, qd) = self.robot.checked_state({"q0": start, "qd0": speed})
+        if lead != ():
+            raise InputError(f"q0 and qd0 must have shape ({self.robot.nq},) and ({self.robot.nv},)")
+        self._q[:], self._qd[:] = q, qd
+        self._qdd[:] = self._tau[:] = 0.0
+        self._stale = self._too_much_work = False
+        self._steps_done = 0
+        self._since = 0.0
+        start = self.robot.configuration(self._q)
+        if self._smooth is None:
+            self._smooth = self.robot.starting_at(start).with_continuous_friction(self._q, self.h)
+        self._engine = engine_of(self._smooth.starting_at(start), self._motors, self.method, self.h)
+        self._tracker = self.robot.tracker(start)
+        if self.method in FIXED_STEP:
+            calls = self._engine.native_calls(self._state, self._drive, self.h, self.method)
+            self._native_step, self._native_evaluation = calls
+
+    def all_joints(self) -> tuple[Floats, Floats]:
+        """Positions and speeds (n of the mechanism,) of all joints now."""
+        known = self._engine.all_joints()
+        return self._tracker.all_joints(self._q, self._qd) if known is None else known
+
+    def start_at(self, steps: int) -> None:
+        """Count time as if this many steps had been taken before."""
+        self._steps_done = steps
+        self._since = self.t
+
+    @property
+    def t(self) -> float:
+        """s since the start."""
+        return self._steps_done * self.h
+
+    @property
+    def q(self) -> Floats:
+        """(nq,) positions."""
+        return self._q
+
+    @property
+    def qd(self) -> Floats:
+        """(nv,) speeds."""
+        return self._qd
+
+    @property
+    def qdd(self) -> Floats:
+        """(nv,) accelerations at the present state under the last drive; by "euler" they last for a step."""
+        self._evaluate()
+        return self._qdd
+
+    @property
+    def tau(self) -> Floats:
+        """(n,) joint torques of the motors at the present state under the last drive."""
+        self._evaluate()
+        return self._tau[-self.robot.n :]
+
+    @property
+    def drive(self) -> Floats:
+        """(n,) the last volts (or torques) given."""
+        return self._drive
+
+    def step(self, drive: Any, steps: int = 1, wrenches: Any = None) -> None:
+        """Advance by `steps` steps of h with the drive (n,) held; wrenches (n, 6) as in `Robot.inverse_dynamics`."""
+        if steps == 1 and wrenches is None and self._native_step(drive) is not None:
+            self._steps_done += 1
+            self._stale = True
+            return
+        if np.shape(drive) != self._drive.shape:
+            raise InputError(f"the drive has shape {np.shape(drive)}, expected {self._drive.shape}")
+        self._drive[:] = drive
+        self._stale = False
+        pushed = self._engine.pushed(wrenches)
+        self._since = self.t
+        if self.method in FIXED_STEP:
+            done = max(0, self._engine.advance(self._state, self._drive, pushed, self.h, steps, self.method))
+        else:
+            done = self._adaptive(steps, pushed)
+        self._steps_done += done
+        if done < steps:
+            raise SimulationError(self.failure(self.t))
+
+    def record(
+        self,
+        drive: Any,
+        steps: int,
+        hold: int = 1,
+        wrenches: Any = None,
+        go_on: GoOn | None = None,
+    ) -> SimulationResult:
+        """Advance by `steps` steps with a row of the drive held for `hold` of them, and keep every step.
+
+        drive: (n,), (k, n), or a function f(t, q, qd); wrenches too may be a function, as in `simulate`. go_on(t) is
+        asked now and then whether to go on from t. The first row is the present state.
+        """
+        before, m = self._steps_done, steps + 1
+        t = (before + np.arange(m)) * self.h
+        rows_q, rows = np.zeros((m, self.robot.nq)), np.zeros((m, 4, self.robot.nv))
+        ask = (lambda _: True) if go_on is None else go_on
+        by_steps = callable(drive) or callable(wrenches) or self.method in ADAPTIVE
+        run = self._run_steps if by_steps else self._run_rows
+        with np.errstate(all="ignore"):  # of kernels that are not compiled: a motion that is not finite is told below
+            filled, asked_to_stop = run(drive, hold, wrenches, ask, rows_q, rows)
+        self._steps_done = before + max(0, filled - 1)
+        failure = "" if filled == m else self.stopped() if asked_to_stop else self.failure(self.t)
+        qd, qdd, tau, held = (np.ascontiguousarray(rows[:filled, i]) for i in range(4))
+        n = self.robot.n
+        found = None if asked_to_stop else self.singularity
+        return SimulationResult(t[:filled], rows_q[:filled], qd, qdd, tau[:, -n:], held[:, -n:], failure, found)
+
+    def stopped(self) -> str:
+        """The sentence for a motion that was ended from outside."""
+        return f"{self.robot.name}: stopped at t = {self.t:.6g} s, as asked"
+
+    def failure(self, t: float) -> str:
+        """The sentence for a motion that cannot go on after t."""
+        if (found := self.singularity) is not None:
+            at = ", ".join(f"{x:.6g}" for x in found.q)
+            return (
+                f"{self.robot.name}: loop '{found.loop}' comes to a singular configuration at"
+                f" t = {found.t:.6g} s, near q = [{at}]; the state before it is kept"
+            )
+        if self._too_much_work:
+            return (
+                f"{self.robot.name}: {self.method} needs more than {MOST_EVALUATIONS} evaluations for a step of"
+                f" {self.h:g} s after t = {t:.6g} s; the state before it is kept"
+            )
+        return f"{self.robot.name}: the motion is not finite after t = {t:.6g} s; the state before it is kept"
+
+    @property
+    def singularity(self) -> Singularity | None:
+        """What ended the motion of closed chains, if it was that."""
+        found = self._engine.singularity
+        return None if found is None else replace(found, t=self._since + found.t)
+
+    def _evaluate(self) -> None:
+        """Accelerations and torques of the present state, which a native step leaves to whoever asks for them."""
+        if self._stale:
+            self._stale = False
+            self._native_evaluation(self._drive)
+
+    @property
+    def _state(self) -> State:
+        return self._q, self._qd, self._qdd, self._tau
+
+    def _adaptive(self, steps: int, pushed: Any) -> int:
+        from scipy.integrate import solve_ivp
+
+        nv = self.robot.nv
+        start = self._q.copy()
+        calls = itertools.count(1)
+
+        def slope(_: float, state: Floats) -> Floats:
+            if next(calls) > MOST_EVALUATIONS * steps:
+                raise _TooMuchWork
+            state = np.ascontiguousarray(state)
+            return self._engine.slope(start, state[:nv], state[nv:], self._drive, pushed)
+
+        with np.errstate(all="ignore"):
+            try:
+                answer = solve_ivp(
+                    slope, (0.0, steps * self.h), np.append(np.zeros(nv), self._qd), self.method, rtol=1e-10, atol=1e-12
+                )
+            except (SingularityError, ClosureError):
+                self._engine.singularity = singularity_after(self.robot, start, 0.0)
+                return 0
+            except _TooMuchWork:
+                self._too_much_work = True
+                return 0
+        end = np.ascontiguousarray(answer.y[:, -1])
+        if not answer.success or not np.isfinite(end).all():
+            return 0
+        self._q[:], self._qd[:] = moved(start, end[:nv]), end[nv:]
+        self._engine.advance(self._state, self._drive, pushed, self.h, 0, "rk4")
+        return steps
+
+    def _run_steps(
+        self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats
+    ) -> tuple[int, bool]:
+        """How many rows were filled, and whether it was asked to stop then."""
+        table = iter([] if callable(drive) else drive_table(drive, self.robot.n))
+        held = np.zeros(self.robot.n)
+        read = drive if callable(drive) else lambda *_: next(table, held)
+        push = wrenches if callable(wrenches) else lambda *_: wrenches
+        pushed = None
+        for k in range(len(rows)):
+            try:
+                self.step(held, steps=min(k, 1), wrenches=pushed)
+            except SimulationError:
+                return k, False
+            pushed = push(self.t, self.q, self.qd)
+            if k % hold == 0:
+                held = np.asarray(read(self.t, self.q, self.qd), float)
+            if k == 0:
+                self.step(held, steps=0, wrenches=pushed)
+            rows_q[k] = self.q
+            self._evaluate()
+            rows[k, QD], rows[k, QDD], rows[k, TAU] = self._qd, self._qdd, self._tau
+            rows[k, DRIVE, -self.robot.n :] = self.drive
+            if k + 1 < len(rows) and not go_on(self.t):
+                return k + 1, True
+        return len(rows), False
+
+    def _run_rows(
+        self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats
+    ) -> tuple[int, bool]:
+        table = drive_table(drive, self.robot.n)
+        engine = self._engine
+        pushed = engine.pushed(wrenches)
+        self._stale = False
+        start, h, m, first = self.t, self.h, len(rows), 0
+        while True:
+            end = min(first + engine.at_once, m - 1) + 1
+            self._since = start + first * h
+            part_q, part = rows_q[first:end], rows[first:end]
+            done = engine.rows(self._state, (table, hold), pushed, h, self.method, first, part_q, part)
+            if done > 0:
+                self._drive[:] = part[done - 1, DRIVE, -self.robot.n :]
+            if first + done < end or end == m:
+                return first + done, False
+            first = end - 1
+            if not go_on(start + first * h):
+                return end, True
+
+
+def simulate(
+    robot: Robot,
+    q0: Any = None,
+    qd0: Any = None,
+    duration: float = 1.0,
+    volts: Any = None,
+    torques: Any = None,
+    h: float = 1e-3,
+    method: str = "rk3",
+    dac_period: float | None = None,
+    wrenches: Any = None,
+    go_on: GoOn | None = None,
+    near: Configuration | None = None,
+) -> SimulationResult:
+    """Simulate a robot driven by volts (or by joint torques), held over each DAC period.
+
+    volts or torques: (n,) held throughout; (k, n), one row per DAC period (the last is held on); or a function
+    f(t, q, qd) called at the start of each DAC period. Neither: zero volts, or zero torque for a robot without motors.
+    method: "rk3", "rk4", "euler" (trees only), or one of scipy's adaptive ones, see ADAPTIVE of `dyn_core.simulation`.
+    dac_period: s, a whole number of steps h; h if not given. wrenches: as in `Robot.inverse_dynamics`, held throughout,
+    or a function f(t, q, qd) called at every step, for what the environment does to the links. go_on(t): asked now and
+    then, as the motion reaches t, whether to go on. A motion that cannot go on, or shall not, ends early with
+    `failure`, and what was computed is kept. near: of closed chains, a configuration on whose branch q0 is.
+    """
+    drive, by_torque = chosen(volts, torques)
+    check_times(h, duration)
+    stepper = Stepper(robot, q0, qd0, h, method, by_torque, near)
+    hold = steps_per_period(h if dac_period is None else dac_period, h)
+    return stepper.record(drive, round(duration / h), hold, wrenches, go_on)

@@ -1,0 +1,1 @@
+"""Which nodes, parameters and remappings make a system."""

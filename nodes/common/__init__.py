@@ -1,0 +1,1 @@
+"""What the nodes share: loop, lifecycle, QoS, diagnostics, messages."""

@@ -1,0 +1,1 @@
+"""The node that controls an arm by computed torque."""

@@ -1,0 +1,1 @@
+"""The node that answers stiffness queries and computes maps."""

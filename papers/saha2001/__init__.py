@@ -1,0 +1,5 @@
+"""Saha and Schiehlen: recursive dynamics of closed chains."""
+
+from .results import compute
+
+__all__ = ["compute"]

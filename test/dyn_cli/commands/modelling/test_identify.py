@@ -1,0 +1,87 @@
+"""`dyn excite` and `dyn identify`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recorded_motion import believed, recorded, series, torque_error
+
+from dyn_cli import main as cli
+from dyn_cli.setup import environment
+from dyn_core import load_robot
+from dyn_core.description import load_mechanism
+from dyn_core.description.robot_yaml.update_parameters import RobotText
+from dyn_core.identification import (
+    motion_csv,
+)
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The commands in an empty folder, in the tests' own environment."""
+    monkeypatch.setattr(environment, "enter", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_pages_commands_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs" / "identification.md").read_text()
+    blocks = re.findall(r"^```bash\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    commands = [line.split() for block in blocks for line in block.splitlines()]
+    assert len(commands) == 3
+    for program, *words in commands:
+        assert program == "./dyn"
+        assert cli.main(words) == 0, words
+    out = capsys.readouterr().out
+    report = json.loads(out[out.index("\n{") :])
+    assert report["output"] == "fitted.yaml"
+    assert {row["verdict"] for row in report["parameters"]} == {"ok", "near 0"}
+    fitted = load_robot(here / "fitted.yaml")
+    assert fitted.standard_parameters == pytest.approx(load_robot("planar_2r").standard_parameters, abs=1e-6)
+
+
+def test_a_fitted_yaml_predicts_another_motion(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(4)
+    arm = load_robot("planar_2r")
+    text = RobotText(ROOT / "config" / "robots" / "planar_2r.yaml")
+    model = believed(arm.mechanism, rng)
+    (here / "model.yaml").write_text(text.with_mechanism(model))
+    log = recorded(arm, series(arm, 1), rng, 0.02, 200.0)
+    (here / "log.csv").write_text(motion_csv(arm.mechanism, log.t, q=log.q, qd=log.qd, qdd=log.qdd, tau=log.tau))
+    assert cli.main(["identify", "model.yaml", "log.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "ZZ_upper_arm + Ia_shoulder + 0.25 M_forearm" in out
+    assert "no motion shows: XX_upper_arm" in out
+    assert torque_error(arm.mechanism, load_mechanism(here / "planar_2r_identified.yaml"), series(arm, 7)) < 0.005
+    assert "Identified from log.csv" in (here / "planar_2r_identified.yaml").read_text().splitlines()[0]
+    assert cli.main(["identify", "model.yaml", "log.csv"]) == 2
+    assert "planar_2r_identified.yaml exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["identify", "nobody", "log.csv"], "no robot 'nobody'"),
+        (["identify", "planar_2r", "log.csv"], "log.csv: cannot be read"),
+        (["identify", "planar_2r", "log.csv", "--output", "none/x.yaml"], "no such folder"),
+        (["identify", "arm.urdf", "log.csv"], "dyn convert"),
+        (["excite", "planar_2r", "--rate", "1e9"], "samples can be written"),
+        (["excite", "planar_2r", "--harmonics", "2"], "harmonics"),
+    ],
+)
+def test_mistakes_are_one_line_and_write_nothing(
+    here: Path, words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "arm.urdf").write_text(load_robot("planar_2r").urdf())
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert complaint in err
+    assert [path.name for path in here.iterdir()] == ["arm.urdf"]
