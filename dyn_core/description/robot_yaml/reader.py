@@ -40,15 +40,20 @@ def sources(path: Path) -> list[str]:
 
 def read_mechanism(document: Document) -> Mechanism:
     """As `load_mechanism`, of a document; what was found wrong in it before is reported too."""
+    return read_joints(document)[0]
+
+
+def read_joints(document: Document) -> tuple[Mechanism, list[YamlJoint]]:
+    """As `read_mechanism`, with the entries of `joints`, as they stand on their bodies."""
     if document.kind() == "spherical":
-        return read_spherical(document)
+        return read_spherical(document), []
     root = document.root(ROBOT_KEYS)
     heading = read_heading(root)
     if "kind" in root:
         root.choice("kind", ("parallel", "spherical"))
         mechanism = read_parallel(root, heading)
         document.finish()
-        return mechanism
+        return mechanism, []
     if "legs" in root:
         root.problem("legs", "given without kind: parallel", "kind: parallel")
     base = _read_base(root)
@@ -74,7 +79,7 @@ def read_mechanism(document: Document) -> Mechanism:
     if mechanism.base is not None and mechanism.base.M + mechanism.M.sum() == 0.0:
         root.problem("base", "floats, but the robot has no mass at all", "a mass > 0 in kg")
     document.finish()
-    return mechanism
+    return mechanism, joints
 
 
 def _read_base(root: YamlSection) -> FloatingBase | None:
