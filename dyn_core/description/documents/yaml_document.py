@@ -25,24 +25,6 @@ MAX_VALUES = 100_000
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
 
-class _Loader(yaml.SafeLoader):
-    """Composes nodes only (no Python objects are built), refusing deep nesting and exploding aliases."""
-
-    depth = values = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        self.depth += 1
-        self.values += 1
-        if self.values > MAX_VALUES or self.depth > MAX_DEPTH:
-            many = self.values > MAX_VALUES
-            problem = f"has more than {MAX_VALUES} values" if many else f"nested deeper than {MAX_DEPTH}"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.peek_event().start_mark)
-        try:
-            return super().compose_node(parent, index)
-        finally:
-            self.depth -= 1
-
-
 class Document(Problems):
     """One YAML file and the problems found in it; with a text, the file as it would be with that text in it."""
 
@@ -57,23 +39,21 @@ class Document(Problems):
             raise DescriptionError(f"{found}; allowed: UTF-8 text") from error
         loader = None
         try:
-            loader = _Loader(text)
-            self.node = loader.get_single_node()
+            loader = yaml.SafeLoader(text)
+            self.node = loader.get_single_node()  # nodes only: no Python objects are built
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            line = mark.line + 1 if mark else 1
-            problem = error.problem or error.context
-            raise DescriptionError(f"{path}:{line}: is not valid YAML: {problem}") from error
+            raise self._invalid(mark.line if mark else 0, error.problem or error.context) from error
         except yaml.reader.ReaderError as error:
-            line = text.count("\n", 0, error.position) + 1
-            raise DescriptionError(f"{path}:{line}: is not valid YAML: {error.reason}") from error
+            raise self._invalid(text.count("\n", 0, error.position), error.reason) from error
+        except RecursionError as error:
+            raise self._invalid(loader.line if loader else 0, f"nested deeper than {MAX_DEPTH}") from error
         except (ValueError, OverflowError) as error:  # PyYAML's own, of escapes and versions beyond all bounds
-            line = loader.line + 1 if loader is not None else 1
-            raise DescriptionError(f"{path}:{line}: is not valid YAML: no such character or version") from error
-        finally:
-            if loader is not None:
-                loader.dispose()
+            raise self._invalid(loader.line if loader else 0, "no such character or version") from error
         self._bound()
+
+    def _invalid(self, line: int, problem: str) -> DescriptionError:
+        return DescriptionError(f"{self.path}:{line + 1}: is not valid YAML: {problem}")
 
     def _bound(self) -> None:
         """Refuse documents that unfold without end through their aliases, and characters that no text has."""

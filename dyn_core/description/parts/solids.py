@@ -130,23 +130,6 @@ class Half:
 
 
 @dataclass(frozen=True)
-class Box:
-    """A block with edges along x, y, z, centred at the origin."""
-
-    size: Floats
-
-    def unit(self) -> Inertial:
-        V = float(np.prod(self.size))
-        return unit_inertial(V, np.zeros(3), np.diag(V * self.size**2 / 12.0))
-
-    def extent(self) -> tuple[Floats, Floats]:
-        return -self.size / 2.0, self.size / 2.0
-
-    def contains(self, points: Floats) -> Bools:
-        return np.asarray((np.abs(points) <= self.size / 2.0).all(axis=1))
-
-
-@dataclass(frozen=True)
 class Prism:
     """A simple polygon in the plane of x and y, its corners (n, 2) in order, from z = -L/2 to L/2."""
 
@@ -185,6 +168,12 @@ class Prism:
         rise = np.where(by == ay, 1.0, by - ay)
         odd = (crosses & (x < ax + (y - ay) * (bx - ax) / rise)).sum(axis=1) % 2 == 1
         return np.asarray(odd & (np.abs(points[:, 2]) <= self.L / 2.0))
+
+
+def box(size: Floats) -> Prism:
+    """A block with edges along x, y, z, centred at the origin."""
+    x, y, z = size / 2.0
+    return Prism(np.array([[-x, -y], [x, -y], [x, y], [-x, y]]), 2.0 * z)
 
 
 def tangled_edges(corners: Floats) -> tuple[int, int] | None:
@@ -254,7 +243,7 @@ def _tube(section: YamlSection) -> Solid | None:
 
 def _box(section: YamlSection) -> Solid | None:
     size = section.vector("size", 3, unit="m", above=0.0)
-    return Box(size) if (size > 0.0).all() else None
+    return box(size) if (size > 0.0).all() else None
 
 
 def _prism(section: YamlSection) -> Solid | None:

@@ -21,10 +21,14 @@ MOTION_KEYS = (
 JOINT_KEYS = ("name", "type", "parent", *NOTATIONS, "axis", *MOTION_KEYS, "link")
 LINK_KEYS = ("name", *INERTIAL_KEYS, "frame", "flexible", "beam", "compliance")
 MIMIC_KEYS = ("joint", "multiplier", "offset")
-MOTOR_KEYS = (
-    "gear_ratio", "torque_constant", "resistance", "rotor_inertia", "viscous", "coulomb", "current_limit",
-    "voltage_limit", "dac",
-)  # fmt: skip
+MOTOR_FIGURES = {
+    "torque_constant": ("Kt", "N m/A", None),
+    "resistance": ("resistance", "ohm", None),
+    "current_limit": ("current_limit", "A", math.inf),
+    "voltage_limit": ("voltage_limit", "V", math.inf),
+}
+"""The field of Motors, the unit and the default of figures above zero."""
+MOTOR_KEYS = ("gear_ratio", *MOTOR_FIGURES, "rotor_inertia", "viscous", "coulomb", "dac")
 MAX_JOINTS = 1000
 MAX_MODES = 20
 MAX_DAC_BITS = 31  # a code is an int32 in the messages
@@ -171,11 +175,10 @@ def _read_motor(section: YamlSection, joint: YamlJoint) -> None:
     if low < high and not low <= offset <= high:
         dac.problem("offset", f"found {offset:g}", f"a voltage within the range {low:g} to {high:g} V")
     joint.motor = {
+        field: motor.number(key, unit=unit, above=0.0, default=default)
+        for key, (field, unit, default) in MOTOR_FIGURES.items()
+    } | {
         "gear": gear,
-        "Kt": motor.number("torque_constant", unit="N m/A", above=0.0),
-        "resistance": motor.number("resistance", unit="ohm", above=0.0),
-        "current_limit": motor.number("current_limit", unit="A", above=0.0, default=math.inf),
-        "voltage_limit": motor.number("voltage_limit", unit="V", above=0.0, default=math.inf),
         "dac_bits": dac.integer("bits", 1, MAX_DAC_BITS),
         "dac_low": low,
         "dac_high": high,

@@ -145,9 +145,8 @@ def _read_actuators(root: YamlSection) -> YamlJoint:
 
 def _tip(R: float, arc: float) -> tuple[Floats, Floats]:
     """Axes r, t, n of a link's tip and its place, in the frame of its first joint."""
-    s, c = math.sin(arc), math.cos(arc)
-    t, n = np.array([s, 0.0, c]), np.array([0.0, 1.0, 0.0])
-    return np.stack([np.cross(t, n), t, n], axis=1), R * (t - np.array([0.0, 0.0, 1.0]))
+    T = _onward(R, arc)
+    return T[:3, [0, 2, 1]] * [-1.0, 1.0, 1.0], T[:3, 3]
 
 
 def _onward(R: float, arc: float) -> Floats:

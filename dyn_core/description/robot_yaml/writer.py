@@ -25,13 +25,10 @@ from ..documents.yaml_text import angle_text, group_text, line_text, list_text, 
 from ..inertial import ROUNDING, Inertial
 from .dh_frames import PARALLEL, Row, frames_of_notation, modified_rows, standard_rows
 from .inertia import PRODUCTS
+from .joint import MOTOR_FIGURES
 
 SMALL_INERTIA = 1e-6  # part of J below which the inertia about the centre of mass is written as J
 ANGLES = ("theta", "alpha", "gamma")
-MOTOR = {
-    "gear_ratio": "gear", "torque_constant": "Kt", "resistance": "resistance", "current_limit": "current_limit",
-    "voltage_limit": "voltage_limit",
-}  # fmt: skip
 
 
 class Written(NamedTuple):
@@ -155,7 +152,8 @@ def _motor(m: Mechanism, j: int) -> list[str]:
     motors = m.motors
     if motors is None or math.isnan(motors.gear[j]):
         return []
-    motor = {key: getattr(motors, field)[j] for key, field in MOTOR.items()}
+    motor = {"gear_ratio": motors.gear[j]}
+    motor |= {key: getattr(motors, field)[j] for key, (field, _, _) in MOTOR_FIGURES.items()}
     dac: dict[str, object] = {"bits": motors.dac_bits[j], "range": list_text([motors.dac_low[j], motors.dac_high[j]])}
     channel = {"gain": motors.dac_gain[j], "sign": motors.dac_sign[j], "offset": motors.dac_offset[j]}
     dac |= {key: value for key, value in channel.items() if value != (0.0 if key == "offset" else 1.0)}

@@ -12,7 +12,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from dyn_core.description import Inertial
-from dyn_core.description.parts.solids import Box
+from dyn_core.description.parts.solids import box
 from dyn_core.errors import DescriptionError
 from dyn_core.spatial.poses import pose
 
@@ -30,7 +30,7 @@ def test_a_turned_block_in_both_kinds_of_stl(tmp_path: Path) -> None:
     size, shift = np.array([0.1, 0.2, 0.35]), np.array([3.0, -2.0, 5.0])
     R = Rotation.from_euler("xyz", [0.4, -1.1, 2.0]).as_matrix()
     triangles = (cube((0.1, 0.2, 0.35)) - size / 2) @ R.T + shift
-    wanted = Box(size).unit().moved(pose(R, shift))
+    wanted = box(size).unit().moved(pose(R, shift))
     assert_same(read(tmp_path, ascii_stl(triangles)).unit(), wanted, 1e-10)
     assert_same(read(tmp_path, binary_stl(triangles)).unit(), wanted, 1e-4)  # its corners are in single precision
     assert_same(read(tmp_path, ascii_stl(triangles * 1000), ", scale: 0.001").unit(), wanted, 1e-10)
