@@ -15,6 +15,7 @@ from dyn_core.dynamics.loops.virtual_springs import (
     LARGEST_RADIUS,
     QD,
     RADIUS,
+    WORK,
     Q,
     default_damping,
     default_stiffness,
@@ -90,7 +91,7 @@ def simulate_with_springs(
     out, gaps, forces, held = np.zeros((m, 3, n)), np.zeros((m, r)), np.zeros((m, robot.n)), np.zeros((m, robot.n))
     pushed = robot.tree.model.wrenches(wrenches)
     smooth = robot.with_continuous_friction(q[robot.joints], h / steps)
-    work, J = np.zeros((5 + 2 * 4, max(n, r))), np.zeros((r, n))
+    work, J = np.zeros((WORK, max(n, r))), np.zeros((r, n))
     fixed = (smooth.tree.model.workspaces.new(), robot.assembly.all_rows, springs, motors, robot.assembly.active, q, v)
 
     def run(drives: Floats, part: slice) -> int:

@@ -25,9 +25,10 @@ from ..tree.kinematics import body_poses
 from ..tree.record import PARENT, PW, RW, SIGMA, VD, WD, A, F, L, W
 from ..tree.rnea import velocity_step
 
-FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, MODE, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29, 30
-"""Columns of a packed row: record rows of the two bodies, the two frames (12 each), what the row forbids, and (in the
-first of rows that determine the passive joints) the sign of det J_p in the assembly mode, 0 where it is not known."""
+FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, MODE, LOOP, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29, 30, 31
+"""Columns of a packed row: record rows of the two bodies, the two frames (12 each), what the row forbids, (in the first
+of rows that determine the passive joints) the sign of det J_p in the assembly mode, 0 where it is not known, and the
+loop that it belongs to."""
 
 ALL_AXES = ((1, 0, 0), (1, 1, 1), (1, 2, 2))
 FACING = {"revolute": ALL_AXES[2:], "prismatic": ALL_AXES, "fixed": ALL_AXES}
@@ -42,7 +43,7 @@ def pack_rows(mechanism: Mechanism, kinds: Mapping[str, Any] = CUT_JOINTS) -> tu
     for k, loop in enumerate(mechanism.loops):
         frames = [np.concatenate([frame.R.ravel(), frame.p]) for frame in (loop.first, loop.second)]
         for what in kinds.get(loop.kind, ()):
-            rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what, [0.0]]))
+            rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what, [0.0, k]]))
             owners.append(k)
     return np.array(rows).reshape(-1, ROW_WIDTH), owners
 

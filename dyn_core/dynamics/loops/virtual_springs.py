@@ -4,8 +4,9 @@ With the constraints phi(q) of the cut joints (their Delta), J = d phi / dq, and
 
     M qdd + c = tau - J^T (k phi + b phi')        (15), (19), (40), (41)
 
-M is that of the tree: block diagonal, one block per branch of the base (17), and no block needs another to be solved.
-As k grows the motion tends to that of the closed chain, its error falling as 1/k, its step as 1/sqrt(k).
+where phi' stands for the rate of Delta seen from the fixed frame, see `dampers`. M is that of the tree: block diagonal,
+one block per branch of the base (17), and no block needs another to be solved. As k grows the motion tends to that of
+the closed chain, its error falling as 1/k, its step as 1/sqrt(k).
 
 The springs' forces lambda = -(k phi + b phi') enter the equations linearly. `inverse` eliminates them, as (20) does:
 the joints of the tree need Gamma_tr = tau + J^T lambda, and at a passive joint tau is zero. Since lambda is then the
@@ -31,6 +32,7 @@ from ..tree.aba import articulated_bodies
 from ..tree.kinematics import body_poses
 from ..tree.record import start_fixed
 from .constraints import constraint_jacobian, constraint_values
+from .dampers import damp
 
 STIFFNESS = 1e10  # of `direct`: K over the inertia that its row moves
 RADIUS = 0.5  # of the fastest spring: its frequency times the step, where k is chosen from the step
@@ -39,6 +41,7 @@ NOTHING = 1e-12  # mobility of a row, relative to the largest, that counts as no
 DAMPING = 1.0  # of the fastest spring, relative to critical, where b is chosen
 
 Q, QD, QDD = range(3)  # of a recorded row
+WORK = 7 + 2 * 4  # rows of the scratch space of a method of up to four stages
 
 
 def row_mobility(M: Floats, J: Floats) -> Floats:
@@ -114,27 +117,33 @@ def direct(M: Floats, c: Floats, J: Floats, bias: Floats, tau: Floats) -> Floats
 
 
 @kernel
-def spring_forces(record, rows, k, b, q, qd, phi, J, tau):
-    """Add -J^T (k phi + b J qd) to the joint forces tau (n,); phi (m,) and J (m, n) are left there."""
+def spring_forces(record, rows, k, b, q, qd, springs, J, tau):
+    """Add what springs and dampers do to the joint forces tau (n,).
+
+    J (m, n), and phi, its rates J qd and the rows' forces in springs (3, m), are left there.
+    """
     body_poses(record, q)
+    phi, rates, pull = springs[0], springs[1], springs[2]
     constraint_values(record, rows, phi)
     constraint_jacobian(record, rows, J)
     n = q.shape[0]
     for r in range(rows.shape[0]):
-        rate = 0.0
+        rates[r] = 0.0
         for j in range(n):
-            rate += J[r, j] * qd[j]
-        force = k[r] * phi[r] + b[r] * rate
+            rates[r] += J[r, j] * qd[j]
+        pull[r] = k[r] * phi[r]
+    damp(record, rows, b, phi, rates, qd, pull, tau)
+    for r in range(rows.shape[0]):
         for j in range(n):
-            tau[j] -= J[r, j] * force
+            tau[j] -= J[r, j] * pull[r]
 
 
 @kernel
-def sprung_acceleration(record, rows, k, b, q, qd, tau, wrenches, phi, J, total, qdd):
+def sprung_acceleration(record, rows, k, b, q, qd, tau, wrenches, springs, J, total, qdd):
     """qdd (n,) by (41), branch after branch; wrenches as in `newton_euler`, total (n,) becomes tau and the springs."""
     for j in range(q.shape[0]):
         total[j] = tau[j]
-    spring_forces(record, rows, k, b, q, qd, phi, J, total)
+    spring_forces(record, rows, k, b, q, qd, springs, J, total)
     start_fixed(record, 1.0)
     return articulated_bodies(record, q, qd, q[:0], wrenches, total, qdd)
 
@@ -143,13 +152,13 @@ def sprung_acceleration(record, rows, k, b, q, qd, tau, wrenches, phi, J, total,
 def driven_acceleration(record, rows, springs, motors, active, q, v, drive, wrenches, work, J, vd):
     """Accelerations of all joints with the active ones driven; the active forces are left in the first row of work."""
     n = q.shape[0]
-    tau, total, phi = work[0, :n], work[1, :n], work[2, : rows.shape[0]]
+    tau, total, held = work[0, :n], work[1, :n], work[2:5, : rows.shape[0]]
     for j in range(n):
         tau[j] = 0.0
     for c in range(active.shape[0]):
         j = int(active[c])
         tau[j] = drive_force(motors, drive, c, v[j])
-    return sprung_acceleration(record, rows, springs[0], springs[1], q, v, tau, wrenches, phi, J, total, vd)
+    return sprung_acceleration(record, rows, springs[0], springs[1], q, v, tau, wrenches, held, J, total, vd)
 
 
 @kernel
@@ -157,8 +166,8 @@ def sprung_step(record, rows, springs, motors, active, q, v, drive, wrenches, h,
     """One step of the Runge-Kutta method whose coefficients are the rows of table (the last: the weights)."""
     n = q.shape[0]
     stages = table.shape[1]
-    x, u = work[3, :n], work[4, :n]
-    xd, ud = work[5 : 5 + stages, :n], work[5 + stages : 5 + 2 * stages, :n]
+    x, u = work[5, :n], work[6, :n]
+    xd, ud = work[7 : 7 + stages, :n], work[7 + stages : 7 + 2 * stages, :n]
     status = OK
     for i in range(stages + 1):
         for j in range(n):

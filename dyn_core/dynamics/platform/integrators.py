@@ -5,8 +5,9 @@ legs have states of their own too. Wang and Gosselin's springs pull platform and
 
     lambda = -(k phi + b phi'),   phi' = C_i qd_i + D_i V,
 
-so that every leg and the platform move by themselves under C_i^T lambda and D_i^T lambda: the mass matrix is block
-diagonal (39), with a block for the platform and one for each leg. Their row of the platform in (40) is printed empty.
+(the damper on the rate seen from the fixed frame, see `dampers`), so that every leg and the platform move by themselves
+under C_i^T lambda and D_i^T lambda: the mass matrix is block diagonal (39), with a block for the platform and one for
+each leg. Their row of the platform in (40) is printed empty.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from dyn_core.spatial.tuples import (
 )
 
 from ..linear_solvers import cholesky_solve
-from ..loops.constraints import constraint_values
+from ..loops.constraints import FIRST, constraint_values
+from ..loops.dampers import angular_velocity, damp_group, group_end, turn_against
 from ..tree.aba import articulated_bodies
 from ..tree.integrators import moved, rates
 from ..tree.kinematics import body_poses
@@ -65,6 +67,8 @@ class PlatformState(NamedTuple):
     """(r,) what the springs give way by."""
     phid: Floats
     """(r,)."""
+    pull: Floats
+    """(r,) forces of the springs and dampers."""
     trial: Floats
     """(7,)."""
     total: Floats
@@ -81,8 +85,8 @@ def platform_state(par: Parallel, pose: Floats, v: Floats, q: Floats, qd: Floats
     """A PlatformState with scratch of its own."""
     n, f, r = len(q), len(par.active), len(par.rows)
     return PlatformState(
-        pose.copy(), v.copy(), q.copy(), qd.copy(), np.zeros(f), np.zeros(r), np.zeros(r), np.zeros(7), np.zeros(n),
-        np.zeros((2, 6 + n)), np.zeros((STAGES, 6 + n)), np.zeros((STAGES + 1, 6 + n)),
+        pose.copy(), v.copy(), q.copy(), qd.copy(), np.zeros(f), np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(7),
+        np.zeros(n), np.zeros((2, 6 + n)), np.zeros((STAGES, 6 + n)), np.zeros((STAGES + 1, 6 + n)),
     )  # fmt: skip
 
 
@@ -144,15 +148,40 @@ def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, 
             for c in range(count):
                 rate += par.C[first + k, c] * qd[first + c]
             state.phid[r0 + k] = rate
-            pull = -(springs[0, r0 + k] * state.phi[r0 + k] + springs[1, r0 + k] * rate)
+            state.pull[r0 + k] = springs[0, r0 + k] * state.phi[r0 + k]
+        turn = damp_leg(record, par.rows[r0 : r0 + count], springs[1, r0 : r0 + count], w, qd, state, r0)
+        moment = sub(moment, turn)
+        for k in range(count):
+            pull = -state.pull[r0 + k]
             for c in range(count):
                 total[first + c] += par.C[first + k, c] * pull
+            f, m = load3(par.D[k], 0), load3(par.D[k], 3)
             force, moment = add(force, scale(pull, f)), add(moment, scale(pull, m))
     start_fixed(record, 1.0)
     on_legs = wrenches[:n] if wrenches.shape[0] > 0 else wrenches
     status = articulated_bodies(record, q, qd, q[:0], on_legs, total, vd[6:])
     push = wrenches[n] if wrenches.shape[0] > 0 else vd[:0]
     return max(status, free_platform(record, par, v, unrotate(r, force), unrotate(r, moment), push, vd))
+
+
+@kernel
+def damp_leg(record, rows, b, w, qd, state, r0):
+    """Dampers of a leg's rows, which begin at r0, into state.pull and state.total; returns the moment against which
+    they turn the platform (at w, rad/s): none, unless it is the first body of the cut joint."""
+    platform = record.shape[0] - 1
+    turn = (0.0, 0.0, 0.0)
+    k = 0
+    while k < rows.shape[0]:
+        end, body = group_end(rows, k), int(rows[k, FIRST])
+        at = w if body == platform else angular_velocity(record, body, qd)
+        phi, rates, pull = state.phi[r0 + k : r0 + end], state.phid[r0 + k : r0 + end], state.pull[r0 + k : r0 + end]
+        moment = damp_group(record[body], rows[k:end], b[k:end], phi, rates, at, pull)
+        if body == platform:
+            turn = add(turn, moment)
+        else:
+            turn_against(record, body, moment, state.total)
+        k = end
+    return turn
 
 
 @kernel

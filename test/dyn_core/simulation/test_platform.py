@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.integrate import simpson
 from dyn_core import load_robot
 from dyn_core.errors import InputError, WorkspaceError
 from dyn_core.robots import Formulation, LoopRobot, ParallelRobot
-from dyn_core.simulation import simulate, simulate_platform
+from dyn_core.simulation import simulate, simulate_platform, simulate_with_springs
 from papers.wang2001.platform import euler_angles, force
 
 
@@ -105,6 +106,26 @@ def test_springs_come_to_the_closed_motion_as_k_grows() -> None:
             assert np.abs(found.gap).max() < 2e-3
             assert 1e-5 < np.median(np.abs(found.gap_rate)) < 5e-3
     assert 8.0 < apart[0] / apart[1] < 12.0
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_springs_move_it_as_the_general_simulation_does(swap: bool) -> None:
+    """The same springs and dampers on all joints of the tree, whichever body of a cut joint is called the first."""
+    robot = wang()
+    m = robot.mechanism
+    if swap:
+        m = replace(m, loops=tuple(replace(loop, first=loop.second, second=loop.first) for loop in m.loops))
+        robot = ParallelRobot(m)
+    start = robot.reference
+    own = simulate_platform(robot, duration=0.2, forces=np.full(6, 4.0), h=1e-3, k=5e3, b=200.0, substeps=8)
+    tree = LoopRobot(wang().mechanism)
+    speeds = np.zeros(len(start))
+    general = simulate_with_springs(
+        tree, start, speeds, duration=0.2, torques=np.full(6, 4.0), h=1e-3, k=5e3, b=200.0, substeps=8
+    )
+    assert own.failure == general.failure == ""
+    assert np.abs(own.gap).max() > 5e-4
+    np.testing.assert_allclose(own.q, general.q, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["ups", "3-rrr"])

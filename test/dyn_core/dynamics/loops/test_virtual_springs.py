@@ -6,10 +6,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from random_loops import SPATIAL, random_loop, random_planar_loop
+from random_loops import SPATIAL, random_loop, random_planar_loop, tied
+from random_robots import random_mechanism
 from scipy.integrate import solve_ivp
 
 from dyn_core import load_robot
+from dyn_core.dynamics.loops.virtual_springs import row_mobility
 from dyn_core.errors import InputError
 from dyn_core.mechanism import BASE
 from dyn_core.robots import LoopRobot
@@ -47,16 +49,41 @@ def energy(robot, q, qd, k):
     return total + 0.5 * k @ gap**2
 
 
-def printed_four_bar(k, tau):
-    """(15)-(19) as the paper prints them, in theta, alpha, phi."""
+def swapped(robot):
+    """The same mechanism with the other body called the first one of each loop."""
+    m = robot.mechanism
+    loops = (dataclasses.replace(loop, first=loop.second, second=loop.first) for loop in m.loops)
+    return LoopRobot(dataclasses.replace(m, loops=tuple(loops)))
+
+
+def fixed_gap(robot, q):
+    """Delta of all loops in base axes, from the links' poses: positions only."""
+    m = robot.mechanism
+    poses = dict(zip((frame.name for frame in m.frames), robot.tree.link_poses(q), strict=True))
+
+    def place(frame):
+        if frame.body == BASE:
+            return frame.p
+        own = m.frame(m.body_names[frame.body])
+        T = poses[own.name]
+        return T[:3, :3] @ own.R.T @ (frame.p - own.p) + T[:3, 3]
+
+    return np.concatenate([place(loop.second) - place(loop.first) for loop in m.loops])
+
+
+def printed_four_bar(k, tau, b=0.0):
+    """(15)-(19) as the paper prints them, in theta, alpha, phi, with the dampers of (40) on the rates of dx and dy."""
     l1, l2, l3, x0, g = 1.0, 4.0, 2.5, 3.0, 9.8
     r1, r2, r3 = l1 / 2, l2 / 2, l3 / 2
     I1, I2, I3 = l1**2 / 12, l2**2 / 12, l3**2 / 12
 
     def slope(_, s):
-        th, al, ph, thd, ald, _ = s
+        th, al, ph, thd, ald, phd = s
         dx = l1 * np.cos(th) + l2 * np.cos(al) - l3 * np.cos(ph) - x0
         dy = l1 * np.sin(th) + l2 * np.sin(al) - l3 * np.sin(ph)
+        dxd = -l1 * np.sin(th) * thd - l2 * np.sin(al) * ald + l3 * np.sin(ph) * phd
+        dyd = l1 * np.cos(th) * thd + l2 * np.cos(al) * ald - l3 * np.cos(ph) * phd
+        fx, fy = k * dx + b * dxd, k * dy + b * dyd
         m12 = l1 * r2 * np.cos(th - al)
         M = np.array([[I1 + r1**2 + l1**2, m12, 0], [m12, I2 + r2**2, 0], [0, 0, I3 + r3**2]])
         c = np.array(
@@ -68,9 +95,9 @@ def printed_four_bar(k, tau):
         )
         f = np.array(
             [
-                tau + l1 * np.sin(th) * k * dx - l1 * np.cos(th) * k * dy,
-                l2 * np.sin(al) * k * dx - l2 * np.cos(al) * k * dy,
-                -l3 * np.sin(ph) * k * dx + l3 * np.cos(ph) * k * dy,
+                tau + l1 * np.sin(th) * fx - l1 * np.cos(th) * fy,
+                l2 * np.sin(al) * fx - l2 * np.cos(al) * fy,
+                -l3 * np.sin(ph) * fx + l3 * np.cos(ph) * fy,
             ]
         )
         return np.append(s[3:], np.linalg.solve(M, f - c))
@@ -78,16 +105,73 @@ def printed_four_bar(k, tau):
     return slope
 
 
-def test_the_paper_s_equations():
+@pytest.mark.parametrize("b", [0.0, 100.0])
+def test_the_paper_s_equations(b):
     robot = load_robot("four_bar_wang")
     angles = np.array([np.pi / 2, 0.353281, 1.26486])
     found = simulate_with_springs(
-        robot, angles - [0.0, angles[0], 0.0], torques=[6.0], duration=0.3, h=1e-3, k=1e4, b=0.0, substeps=10
+        robot, angles - [0.0, angles[0], 0.0], torques=[6.0], duration=0.3, h=1e-3, k=1e4, b=b, substeps=20
     )
-    slope, start = printed_four_bar(1e4, 6.0), [*angles, 0.0, 0.0, 0.0]
+    slope, start = printed_four_bar(1e4, 6.0, b), [*angles, 0.0, 0.0, 0.0]
     answer = solve_ivp(slope, (0.0, 0.3), start, "DOP853", t_eval=found.t, rtol=1e-11, atol=1e-12)
     absolute = found.all_q + np.outer(found.all_q[:, 0], [0.0, 1.0, 0.0])
     np.testing.assert_allclose(absolute, answer.y[:3].T, atol=1e-6)
+
+
+def between_links(kind):
+    """A random mechanism whose cut joint ties two moving links together."""
+    if kind == "four_bar_wang":
+        return load_robot(kind)
+    for attempt in range(100):
+        rng = np.random.default_rng([12, attempt])
+        n = SPATIAL[kind] + 1
+        chain = random_mechanism(rng, n, chain=True, friction=False)
+        chain.joint_type[:] = 0
+        active = np.arange(n) < 2
+        robot = LoopRobot(tied(rng, chain, kind, n - 1, 0, active))
+        if np.abs(robot.closed(robot.neutral()).G).max() < 3.0:
+            return robot
+    raise AssertionError(kind)
+
+
+@pytest.mark.parametrize("kind", ["four_bar_wang", "spherical", "revolute"])
+def test_which_link_is_called_the_first_does_not_matter(kind):
+    """The dampers act on the rate of Delta in the fixed frame: soft springs, strong dampers, links that turn."""
+    robot = between_links(kind)
+    other = swapped(robot)
+    inertia = 1.0 / np.diag(row_mobility(*mass_and_jacobian(robot))).mean()
+    k, b = (1e4, 100.0) if kind == "four_bar_wang" else (1e4 * inertia, 100.0 * inertia)
+    tau = np.full(robot.n, 0.5)
+    duration = 2.0 if kind == "four_bar_wang" else 0.3
+    qd0 = None if kind == "four_bar_wang" else np.full(robot.n, 3.0)
+    found, expected = (
+        simulate_with_springs(each, qd0=qd0, torques=tau, duration=duration, k=k, b=b, preloaded=False)
+        for each in (other, robot)
+    )
+    assert found.failure == expected.failure == ""
+    assert expected.position_error.max() > 1e-5
+    np.testing.assert_allclose(found.all_q, expected.all_q, atol=1e-10)
+
+
+def mass_and_jacobian(robot):
+    q = robot.reference
+    return robot.tree.mass_matrix(q), robot.assembly.terms(robot.assembly.all_rows, q, 0.0 * q)[1]
+
+
+@pytest.mark.parametrize("kind", ["universal", "prismatic", "fixed", "revolute"])
+def test_dampers_only_take_energy(kind):
+    """Orientations too, at open loops and any speeds: what they do to the speeds in a moment, against none."""
+    robot = between_links(kind)
+    rng = np.random.default_rng(3)
+    n, rows = robot.mechanism.n, len(robot.assembly.all_rows)
+    for _ in range(10):
+        q, qd = robot.reference + 0.05 * rng.normal(size=n), 3.0 * rng.normal(size=n)
+        b = rng.uniform(1.0, 2.0, rows)
+        free, damped = (
+            simulate_with_springs(robot, q, qd, duration=1e-7, torques=np.zeros(robot.n), h=1e-7, k=1.0, b=each)
+            for each in (0.0, b)
+        )
+        assert qd @ robot.tree.mass_matrix(q) @ (damped.all_qd[1] - free.all_qd[1]) < 0.0
 
 
 @pytest.mark.parametrize("kind", [*SPATIAL, 3, 4, *SHIPPED])
@@ -170,10 +254,11 @@ def test_accelerations_are_those_of_the_tree_under_the_springs():
     n, a = robot.mechanism.n, robot.joints
     q, qd, tau = robot.reference + 0.01 * rng.normal(size=n), rng.normal(size=n), np.zeros(n)
     tau[a] = rng.normal(size=robot.n)
-    phi, J, _ = robot.assembly.terms(robot.assembly.all_rows, q, qd)
-    expected = robot.tree.forward_dynamics(q, qd, tau - J.T @ (1e4 * phi + 10.0 * J @ qd))
+    step = 1e-6 * np.eye(n)
+    J = np.stack([(fixed_gap(robot, q + dq) - fixed_gap(robot, q - dq)) / 2e-6 for dq in step], axis=1)
+    expected = robot.tree.forward_dynamics(q, qd, tau - J.T @ (1e4 * fixed_gap(robot, q) + 10.0 * J @ qd))
     found = simulate_with_springs(robot, q, qd, duration=0.0, torques=tau[a], k=1e4, b=10.0)
-    np.testing.assert_allclose(found.qdd[0], expected[a], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.qdd[0], expected[a], rtol=1e-6, atol=1e-6)
 
 
 def test_redundant_rows_do_no_harm():
