@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -77,17 +78,18 @@ def is_compiled(function: Any) -> bool:
     return isinstance(function, _Uncompiled) or bool(function.overloads)
 
 
+_COMPILING = threading.RLock()
+
+
 def compiled_call(function: Any, *args: Any) -> Any:
-    """Call an entry with arguments of the right types, compiling it on first use."""
+    """Call an entry with arguments of the right types, compiling it on first use, in one of several threads."""
     if isinstance(function, _Uncompiled):
         return function.function(*args)
-    try:
+    if function.overloads:
         return function(*args)
-    except TypeError:
-        if function.overloads:
-            raise
-    function._can_compile = True
-    try:
-        return function(*args)
-    finally:
-        function._can_compile = False
+    with _COMPILING:
+        function._can_compile = not function.overloads
+        try:
+            return function(*args)
+        finally:
+            function._can_compile = False

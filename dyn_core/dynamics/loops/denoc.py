@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.jit.kernel import compiled_call, entry
+from dyn_core.jit.kernel import compiled_call, entry, kernel
 from dyn_core.jit.status import OK
 from dyn_core.mechanism import Mechanism
 
@@ -38,8 +39,18 @@ def inverse(record, steps, starts, end, q, qd, qdd, wrenches, ws, tau):
     return status
 
 
-@entry
-def direct(record, steps, starts, end, q, qd, tau, wrenches, ws, I, qdd):
+class LegState(NamedTuple):
+    """What kernels need of the legs, and their scratch memory."""
+
+    steps: Floats
+    starts: Floats
+    end: float
+    """Record row of the end effector."""
+    ws: Workspace
+
+
+@kernel
+def direct_at(record, steps, starts, end, q, qd, tau, wrenches, ws, I, qdd):
     """Accelerations qdd (a,) under forces tau (a,): I θ'' = τ less what `inverse` gives at θ'' = 0 (25)."""
     status = prepare(record, steps, starts, end, q, ws)
     if status != OK:
@@ -53,6 +64,12 @@ def direct(record, steps, starts, end, q, qd, tau, wrenches, ws, I, qdd):
         qdd[k] = tau[k] - qdd[k]
     inertia_matrix(record, steps, starts, ws, I)
     return cholesky_solve(I, qdd)
+
+
+@entry
+def direct(record, steps, starts, end, q, qd, tau, wrenches, ws, I, qdd):
+    """`direct_at`, from Python."""
+    return direct_at(record, steps, starts, end, q, qd, tau, wrenches, ws, I, qdd)
 
 
 @entry
@@ -82,6 +99,10 @@ class Denoc:
         self.n, self.a = mechanism.n, int(mechanism.active.sum())
         self.workspaces = Workspaces(partial(denoc_workspace, len(self.legs.steps), len(self.legs.starts) - 1, self.a))
         self._fixed = (self.legs.steps, self.legs.starts, float(self.legs.end_effector + 1))
+
+    def state(self) -> LegState:
+        """The legs with scratch memory of their own."""
+        return LegState(*self._fixed, self.workspaces.new())
 
     def inverse(self, record: Floats, q: Floats, qd: Floats, qdd: Floats, wrenches: Floats, tau: Floats) -> int:
         """tau (a,); returns a status."""

@@ -1,8 +1,9 @@
-"""Simulated motion of closed chains: by projection, or by multipliers; it ends before a singularity.
+"""Simulated motion of closed chains: by projection, by the legs' natural orthogonal complement, or by multipliers.
 
-By projection the state is that of the active joints, q_a and qd_a; the loops are closed again at every stage from the
-configuration last found. By multipliers the state is that of all joints, see `constraint_solver`; it is brought back
-onto the constraints after each step, along the shortest way in the metric of A.
+It ends before a singularity. By projection, and by legs, the state is that of the active joints, q_a and qd_a; the
+loops are closed again at every stage from the configuration last found. By multipliers the state is that of all joints,
+see `constraint_solver`; it is brought back onto the constraints after each step, along the shortest way in the metric
+of A.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dyn_core.jit.status import NOT_FINITE, OK, SINGULAR
 
 from .closure import STRIDE
 from .constraint_solver import DETERMINANT, RATE, REASON, TIME, back_on_constraints, constrained, note_determinant
+from .denoc import direct_at
 from .projection import QD, accelerate, prepare
 
 FARTHEST = 10.0  # rad or m: no active joint moves that far within a step
@@ -37,8 +39,8 @@ def foresee(loops, q_a):
 
 
 @kernel
-def projected(record, loops, q_a, v_a, tau_a, wrenches, vd):
-    """vd (a,) by projection; loops.q and loops.vectors[QD] become the motion of all joints."""
+def projected(record, loops, legs, q_a, v_a, tau_a, wrenches, vd):
+    """vd (a,) by projection, or by legs; loops.q and loops.vectors[QD] become the motion of all joints."""
     for c in range(q_a.shape[0]):
         if not abs(q_a[c] - loops.q[int(loops.active[c])]) < FARTHEST:
             return NOT_FINITE
@@ -50,6 +52,9 @@ def projected(record, loops, q_a, v_a, tau_a, wrenches, vd):
         return status
     loops.q[:] = loops.trial
     note_determinant(loops)
+    if legs is not None:
+        at = legs.steps, legs.starts, legs.end
+        return direct_at(record, *at, loops.q, v_a, tau_a, wrenches, legs.ws, loops.A_c, vd)
     loops.forces[:] = 0.0
     for c in range(tau_a.shape[0]):
         loops.forces[int(loops.active[c])] = tau_a[c]
@@ -75,7 +80,7 @@ def take_up(record, loops, q_a, v_a):
 
 
 @kernel
-def closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, h, table):
+def closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, h, table):
     """One Runge-Kutta step of the state q, v, and vd and tau (a,) at its end; h = 0: only these, where it stands."""
     stages = table.shape[1]
     size = q.shape[0]
@@ -98,7 +103,7 @@ def closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, h, table)
         if loops.by_multipliers:
             status = constrained(record, loops, x, u, tau, wrenches, vd)
         else:
-            status = projected(record, loops, x, u, tau, wrenches, vd)
+            status = projected(record, loops, legs, x, u, tau, wrenches, vd)
         if status != OK:
             return status
         if i < stages:
@@ -114,9 +119,9 @@ def closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, h, table)
     return OK
 
 
-@entry
-def closed_rows(
-    record, loops, motors, q_a, v_a, vd_a, tau, drives, hold, wrenches, h, first, steps, table, rows_q, rows
+@kernel
+def move_rows(
+    record, loops, legs, motors, q_a, v_a, vd_a, tau, drives, hold, wrenches, h, first, steps, table, rows_q, rows
 ):
     """Move the active joints' q_a, v_a on by `steps` steps of h, one row of drives held for `hold`; returns how many.
 
@@ -150,7 +155,7 @@ def closed_rows(
             length = 0.0 if done < 0 else h * part / TICKS
             status = SINGULAR
             if det + length * watch[RATE] >= LEFT * det:
-                status = closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, length, table)
+                status = closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, length, table)
             if status == OK and done < 0:
                 if abs(watch[DETERMINANT] - det) > 1e-6 * abs(det):
                     watch[RATE] = 0.0  # not where the last motion ended
@@ -171,12 +176,12 @@ def closed_rows(
         if status != OK:
             watch[TIME] = h * tick / TICKS
             watch[REASON] = status
-            closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
+            closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
             loops.kept[2] = loops.q
             loops.q[:] = loops.kept[5]
             q[:] = loops.kept[0, :size]
             v[:] = loops.kept[1, :size]
-            closed_step(record, loops, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
+            closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
             break
         done += 1
         if loops.by_multipliers:
@@ -190,3 +195,21 @@ def closed_rows(
             rows[done, 2] = tau
             rows[done, 3] = drive
     return done
+
+
+@entry
+def closed_rows(
+    record, loops, motors, q_a, v_a, vd_a, tau, drives, hold, wrenches, h, first, steps, table, rows_q, rows
+):
+    """`move_rows` by projection, or by multipliers."""
+    state = motors, q_a, v_a, vd_a, tau
+    return move_rows(record, loops, None, *state, drives, hold, wrenches, h, first, steps, table, rows_q, rows)
+
+
+@entry
+def closed_rows_by_legs(
+    record, loops, legs, motors, q_a, v_a, vd_a, tau, drives, hold, wrenches, h, first, steps, table, rows_q, rows
+):
+    """`move_rows` by the legs' natural orthogonal complement."""
+    state = motors, q_a, v_a, vd_a, tau
+    return move_rows(record, loops, legs, *state, drives, hold, wrenches, h, first, steps, table, rows_q, rows)

@@ -8,7 +8,8 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.loops.constraint_solver import REASON, TIME, LoopState
-from dyn_core.dynamics.loops.integrators import closed_rows
+from dyn_core.dynamics.loops.denoc import LegState
+from dyn_core.dynamics.loops.integrators import closed_rows, closed_rows_by_legs
 from dyn_core.dynamics.loops.projection import QD
 from dyn_core.dynamics.tree.integrators import RUNGE_KUTTA
 from dyn_core.errors import SingularityError
@@ -36,12 +37,14 @@ class LoopMotion(Protocol):
 
 
 class LoopEngine(Engine):
-    """By projection (the state is that of the active joints) or by multipliers (of all), in machine code."""
+    """By projection, or legs (the state is that of the active joints), or by multipliers (of all), in machine code."""
 
-    def __init__(self, robot: LoopMotion, motors: Floats) -> None:
+    def __init__(self, robot: LoopMotion, motors: Floats, legs: LegState | None = None) -> None:
         self.robot, self.motors = robot, motors
         self.record = robot.tree.model.record.copy()
         self.loops = robot.motion()
+        chain = self.record, self.loops
+        self._call = (closed_rows, *chain) if legs is None else (closed_rows_by_legs, *chain, legs)
         self._known, self._described_chart = False, True
         self._no_rows = np.empty((0, robot.n)), np.empty((0, 4, robot.n))
 
@@ -64,7 +67,7 @@ class LoopEngine(Engine):
         while True:
             past = max(done, 0)
             ahead = (first + past, steps - past, table, *(each[past:] for each in rows))
-            more = compiled_call(closed_rows, self.record, self.loops, self.motors, *state, *held, pushed, h, *ahead)
+            more = compiled_call(*self._call, self.motors, *state, *held, pushed, h, *ahead)
             done = past + more if more >= 0 else done
             if done == steps or self.loops.watch[REASON] == NOT_FINITE:
                 break

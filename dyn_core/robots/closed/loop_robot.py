@@ -366,11 +366,11 @@ class LoopRobot(Robot):
         return other
 
     def engine(self, motors: Floats, method: str, h: float) -> Engine | None:
-        """Compiled by projection, and with fixed steps by multipliers."""
-        fixed = method in RUNGE_KUTTA
-        if method == "euler" or not (self.formulation == "projection" or (self.formulation == "multipliers" and fixed)):
+        """Compiled by projection and by denoc, and with fixed steps by multipliers."""
+        compiled = "projection", "denoc", *(("multipliers",) if method in RUNGE_KUTTA else ())
+        if method == "euler" or self.formulation not in compiled:
             return None
-        return LoopEngine(self, motors)
+        return LoopEngine(self, motors, self.denoc.state() if self.formulation == "denoc" else None)
 
     def motion(self) -> LoopState:
         """What the compiled simulation needs of the loops, at the configuration `start`."""

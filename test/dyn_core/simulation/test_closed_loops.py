@@ -53,15 +53,29 @@ def test_random_mechanisms_simulate_alike(kind):
     start = robot.neutral() + 0.02
     results = [
         simulate(each, start, duration=2.0, torques=held(robot), h=5e-4, method="rk4")
-        for each in (robot, robot.using("multipliers"))
+        for each in (robot, robot.using("multipliers"), robot.using("denoc"))
     ]
-    assert not results[0].failure
-    assert not results[1].failure
     assert np.abs(results[0].q - start).max() > 0.01
-    np.testing.assert_allclose(results[1].q, results[0].q, atol=1e-7)
+    for result in results:
+        assert not result.failure
+        np.testing.assert_allclose(result.q, results[0].q, atol=1e-7)
 
 
-@pytest.mark.parametrize("formulation", ["projection", "multipliers"])
+def test_friction_and_wrenches_in_a_simulation_by_legs():
+    """By denoc as by projection, whose dynamics is computed otherwise."""
+    m = load_robot("five_bar_saha").mechanism
+    rng = np.random.default_rng(2)
+    Fv, Fs = rng.uniform(0.05, 0.2, (2, m.n))
+    robot = LoopRobot(dataclasses.replace(m, Fv=Fv, Fs=Fs))
+    pushed = rng.normal(size=(m.n, 6))
+    given = {"duration": 0.3, "torques": np.array([2.0, -1.0]), "h": 1e-3, "wrenches": pushed}
+    projected, by_legs = (simulate(each, qd0=[0.5, -0.3], **given) for each in (robot, robot.using("denoc")))
+    assert np.abs(projected.q - projected.q[0]).max() > 0.05
+    for name in ("q", "qd", "qdd"):
+        np.testing.assert_allclose(getattr(by_legs, name), getattr(projected, name), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("formulation", ["projection", "multipliers", "denoc"])
 def test_against_an_adaptive_integrator(formulation):
     """scipy's DOP853 on accelerations asked of the robot one by one."""
     robot = load_robot("four_bar_wang")
@@ -75,7 +89,7 @@ def test_against_an_adaptive_integrator(formulation):
     np.testing.assert_allclose([found.q[-1, 0], found.qd[-1, 0]], end, atol=1e-9)
 
 
-@pytest.mark.parametrize("formulation", ["projection", "multipliers"])
+@pytest.mark.parametrize("formulation", ["projection", "multipliers", "denoc"])
 @pytest.mark.parametrize(("second", "expected"), [(None, 1.333), ((50.0, 40.0), 0.482)])
 def test_free_fall_of_the_five_bar_ends_at_its_singularity(formulation, second, expected):
     """Times of the errata: 1.333 s with the end point below, 0.482 s above."""
@@ -112,7 +126,7 @@ def test_stepping_is_the_simulation_and_can_start_again():
         stepper.reset(start)
 
 
-@pytest.mark.parametrize("formulation", ["projection", "multipliers"])
+@pytest.mark.parametrize("formulation", ["projection", "multipliers", "denoc"])
 def test_motors_act_at_every_stage(formulation):
     """Back EMF as the robot's own torques say it, through an independent integrator."""
     robot = load_robot("four_bar_wang")

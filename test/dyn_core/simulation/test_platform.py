@@ -194,7 +194,7 @@ def turner(folder: Path) -> ParallelRobot:
     return load(folder, "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize(("formulation", "within"), [("projection", 1e-6), ("multipliers", 2e-4)])
+@pytest.mark.parametrize(("formulation", "within"), [("projection", 1e-6), ("multipliers", 2e-4), ("denoc", 1e-6)])
 def test_a_right_angle_from_home_does_not_end_a_motion_of_the_legs(
     formulation: Formulation, within: float, tmp_path: Path
 ) -> None:
