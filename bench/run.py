@@ -94,4 +94,4 @@ def _read(path: str) -> dict[str, Any]:
     rows = list(with_goals(found)) if isinstance(found, dict) else []
     if not rows or not all(isinstance(row["ratio"], float | int) and row["ratio"] > 0.0 for row in rows):
         raise InputError(f"{path} is no file of `./dyn bench --save`")
-    return found
+    return dict(found)
