@@ -135,7 +135,6 @@ def test_dyn_core_imports_no_ros_module() -> None:
 
 
 def test_pip_installs_from_a_source_archive_what_finds_its_robots(tmp_path: Path) -> None:
-    pytest.importorskip("setuptools", minversion="70.1", reason="older ones cannot build wheels by themselves")
     source, target = tmp_path / "source", tmp_path / "target"
     source.mkdir()
     for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE", "README.md", "CMakeLists.txt"):
