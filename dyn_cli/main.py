@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from dyn_cli.registry import NAMES, Command, find, overview
+from dyn_cli.registry import NAMES, find, help_of, overview
 from dyn_cli.setup import environment
 from dyn_cli.setup.errors import SetupError
 
@@ -32,8 +32,8 @@ def build_parser(name: str) -> argparse.ArgumentParser:
     command = find(name)
     parser = _Parser(
         prog=f"dyn {name}",
-        description=f"{command.summary}. {command.details}",
-        epilog="examples:\n" + "\n".join(f"  {example}" for example in command.examples),
+        description=". ".join(help_of(name)),
+        epilog="examples:\n" + "\n".join(f"  {example}" for example in command.EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -51,7 +51,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         sys.stderr.write(f"dyn: there is no command '{_one_line(name)}' (there are {', '.join(NAMES)})\n")
         raise SystemExit(2)
     parser = build_parser(name)
-    if find(name).hands_on and not {"-h", "--help"} & set(rest):
+    if hasattr(find(name), "HANDS_ON") and not {"-h", "--help"} & set(rest):
         return argparse.Namespace(command=name, arguments=rest)
     # argparse takes -1e-3 for an option; with a space before it, it is a number to argparse and to float alike.
     args = parser.parse_args([f" {word}" if word.startswith("-") and _is_number(word) else word for word in rest])
@@ -74,10 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # names of files may be any bytes
     try:
         args = parse(arguments)
-        command = find(args.command)
-        environment.enter(_needs(command, args), arguments)
+        needs = args.tier if args.command == "setup" else find(args.command).NEEDS
+        environment.enter(find(args.command).OFFLINE if getattr(args, "offline", False) else needs, arguments)
         with _warnings_in_one_line():
-            status = _run(command, args)
+            status = _run(args)
         sys.stdout.flush()
         return status
     except SetupError as error:
@@ -109,20 +109,14 @@ def _warnings_in_one_line() -> Iterator[None]:
         warnings.formatwarning = before
 
 
-def _needs(command: Command, args: argparse.Namespace) -> str:
-    if args.command == "setup":
-        return str(args.tier)
-    return command.offline if getattr(args, "offline", False) else command.needs
-
-
 def _drop_output() -> None:
     """What is still buffered for standard output goes nowhere, so that ending says nothing more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _run(command: Command, args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     try:
-        return command.run(args)
+        return int(find(args.command).run(args))
     except ModuleNotFoundError as error:
         if environment.in_checkout():
             raise

@@ -1,16 +1,15 @@
 """The commands: ``dyn NAME`` is the file ``dyn_cli/commands/<group>/<NAME>.py``.
 
 Its docstring is its help, the first line its line in the help of `dyn`. It has NEEDS (a tier of the environment),
-OFFLINE (the tier that it needs with --offline), EXAMPLES, ``options`` (of its parser) and ``run``. At its top it
+OFFLINE (the tier that it needs with --offline), EXAMPLES, ``options(parser)``, ``run(args)``, which does the work and
+returns the exit status, and HANDS_ON, if its arguments belong to another program and are not parsed here. At its top it
 imports the standard library and what does so; what takes longer, or comes with an environment, its functions import.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 GROUPS = {
     "running": ("demo", "up", "move", "state", "stop", "clear", "stiffness", "map"),
@@ -26,29 +25,15 @@ NAME_WIDTH, CELL = 10, 35
 """Characters of a name in the help, and of a command with a short summary: two such stand in one line."""
 
 
-@dataclass(frozen=True)
-class Command:
-    """What a command's file says."""
-
-    summary: str
-    """A line without a full stop."""
-    details: str
-    needs: str
-    offline: str
-    examples: tuple[str, ...]
-    options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-    """Does the work and returns the exit status."""
-    hands_on: bool
-    """Whether its arguments belong to another program and are not parsed here."""
+def find(name: str) -> Any:
+    """The file of the command of a name in NAMES."""
+    return importlib.import_module(f"dyn_cli.commands.{NAMES[name]}.{name}")
 
 
-def find(name: str) -> Command:
-    """The command of a name in NAMES."""
-    it = importlib.import_module(f"dyn_cli.commands.{NAMES[name]}.{name}")
-    summary, _, details = str(it.__doc__).strip().partition("\n\n")
-    offline, hands_on = getattr(it, "OFFLINE", ""), hasattr(it, "HANDS_ON")
-    return Command(summary.removesuffix("."), details, it.NEEDS, offline, it.EXAMPLES, it.options, it.run, hands_on)
+def help_of(name: str) -> tuple[str, str]:
+    """A command's summary, a line without a full stop, and details."""
+    summary, _, details = str(find(name).__doc__).strip().partition("\n\n")
+    return summary.removesuffix("."), details
 
 
 def overview() -> str:
@@ -60,7 +45,7 @@ def overview() -> str:
     for group, names in GROUPS.items():
         cells: list[str] = []
         for name in names:
-            cell = f"{name:{NAME_WIDTH}} {find(name).summary}"
+            cell = f"{name:{NAME_WIDTH}} {help_of(name)[0]}"
             if cells and len(cells[-1]) < CELL and len(cell) <= CELL:
                 cells[-1] = f"{cells[-1]:{CELL}}{cell}"
             else:

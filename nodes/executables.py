@@ -9,22 +9,35 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+import sys
+from collections.abc import Sequence
 from functools import partial
 from types import FrameType
 
+NODES = {
+    "simulated_robot": "SimulatedRobot",
+    "computed_torque_controller": "ComputedTorqueController",
+    "dac_bridge": "DacBridge",
+    "stiffness_server": "StiffnessServer",
+}
+"""The nodes, and their classes in ``<node>/node.py``."""
 
-def _run(node: str) -> int:
+
+def main(node: str, args: Sequence[str] | None = None) -> int:
+    """Run a node until it is told to end; returns the exit status. args: those of ROS, if not this process's."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
-    status: int = importlib.import_module(f"dyn_nodes.{node}.node").main()
-    return status
+    make = getattr(importlib.import_module(f"dyn_nodes.{node}.node"), NODES[node])
+    from dyn_nodes.common.process import run
+
+    return run(node, make, args)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     os._exit(0)
 
 
-simulated_robot = partial(_run, "simulated_robot")
-computed_torque_controller = partial(_run, "computed_torque_controller")
-dac_bridge = partial(_run, "dac_bridge")
-stiffness_server = partial(_run, "stiffness_server")
+simulated_robot, computed_torque_controller, dac_bridge, stiffness_server = (partial(main, node) for node in NODES)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -9,20 +9,15 @@ import sys
 import textwrap
 from pathlib import Path
 
+from dyn_cli.main import main as dyn
 from dyn_cli.table import table
-from dyn_core import DynError
 
-from . import PAPERS, reproduce
+from . import reproduce
 from .report import Report, images, write_images
 
 
-def main(argv: list[str]) -> int:
+def main(args: argparse.Namespace) -> int:
     """Compute, draw, write, and print the table; status 1 if something that should come out does not."""
-    parser = argparse.ArgumentParser(prog="./dyn reproduce", description="Compute what a paper prints, and compare.")
-    parser.add_argument("paper", help=f"one of {', '.join(PAPERS)}")
-    parser.add_argument("--output", metavar="DIR", help="where the figures go (default: <paper>_figures)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    args = parser.parse_args(argv)
     report = reproduce(args.paper)
     files = write_images(images(report), Path(args.output or f"{report.name}_figures"))
     if args.json:
@@ -60,8 +55,4 @@ def print_table(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except DynError as error:
-        print(f"dyn: {error}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(dyn(["reproduce", *sys.argv[1:]]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dyn_cli.figures.figure import Plot, png
+from dyn_cli.figures.figure import Plot, drawn
 from dyn_core.arrays import Floats
 from dyn_core.errors import InputError
 from dyn_core.files import write_whole
@@ -87,15 +87,15 @@ def finish(axes: Any, unit: str, title: str = "") -> None:
 
 def images(report: Report) -> dict[str, bytes]:
     """The figures as PNG, by file name."""
-    return {f"{report.name}_{plot.name}.png": png(plot) for plot in report.plots}
+    return {f"{report.name}_{plot.name}.png": drawn(plot) for plot in report.plots}
 
 
-def write_images(drawn: dict[str, bytes], folder: Path) -> list[Path]:
+def write_images(pages: dict[str, bytes], folder: Path) -> list[Path]:
     """Write all figures into a folder, which is made if need be: each file whole or not at all."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write into {folder}: {error.strerror}") from error
-    for name, content in drawn.items():
+    for name, content in pages.items():
         write_whole(folder / name, content)
-    return [folder / name for name in drawn]
+    return [folder / name for name in pages]

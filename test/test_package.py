@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dyn_cli.setup import environment, interfaces, packages
+from dyn_nodes.executables import NODES
 
 REPO = Path(__file__).resolve().parent.parent
 MANIFEST = ElementTree.parse(REPO / "package.xml").getroot()
@@ -75,7 +76,7 @@ def test_every_installed_command_can_be_imported(name: str) -> None:
     assert callable(getattr(import_module(module), function))
     if name != "dyn":
         pytest.importorskip("rclpy", reason="the nodes need ROS 2")
-        assert callable(import_module(f"dyn_nodes.{name}.node").main)
+        assert callable(getattr(import_module(f"dyn_nodes.{name}.node"), NODES[name]))
 
 
 def test_every_node_module_is_an_installed_command() -> None:

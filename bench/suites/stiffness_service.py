@@ -23,9 +23,9 @@ START = 120.0
 """Seconds in which a server must be up."""
 
 
-def _process(module: str, namespace: str, *parameters: str) -> AbstractContextManager[None]:
+def _process(program: tuple[str, ...], namespace: str, *parameters: str) -> AbstractContextManager[None]:
     arguments = ["--ros-args", "--log-level", "warn", "-r", f"__ns:=/{namespace}"]
-    return running_module(module, *arguments, *(word for p in parameters for word in ("-p", p)))
+    return running_module(*program, *arguments, *(word for p in parameters for word in ("-p", p)))
 
 
 def run() -> dict[str, Any]:
@@ -46,9 +46,10 @@ def run() -> dict[str, Any]:
         "stiffness of agile_wrist, by orientation": ("agile_wrist", GetStiffness, "get_stiffness", wrist),
     }
     with ExitStack() as stack:
-        stack.enter_context(_process("bench.empty_service", "empty"))
+        stack.enter_context(_process(("bench.empty_service",), "empty"))
         for robot in dict.fromkeys(robot for robot, *_ in asked.values()):
-            stack.enter_context(_process("dyn_nodes.stiffness_server.node", robot, f"robot:='{robot}'"))
+            server = ("dyn_nodes.executables", "stiffness_server")
+            stack.enter_context(_process(server, robot, f"robot:='{robot}'"))
         return {name: _compared(*question) for name, question in asked.items()}
 
 

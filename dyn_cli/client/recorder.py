@@ -6,7 +6,7 @@ from typing import Any
 
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from dyn_nodes.common.direct_subscription import WithheldGroup
+from dyn_nodes.common.direct_subscription import subscribe, take_all
 
 EVERYTHING = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=8000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """A recorder's queue: 8 s of a loop at 1 kHz."""
@@ -21,16 +21,11 @@ class Recorder:
     def __init__(self, node: Any, message_type: type, topic: str, quality: QoSProfile = EVERYTHING) -> None:
         self.messages: list[Any] = []
         self._node = node
-        self._subscription = node.create_subscription(
-            message_type, topic, lambda _: None, quality, callback_group=WithheldGroup()
-        )
+        self._subscription = subscribe(node, message_type, topic, quality)
 
     def drain(self) -> None:
         """Take what has arrived."""
-        handle = self._subscription.handle
-        with handle:
-            while (message := handle.take_message(self._subscription.msg_type, False)) is not None:
-                self.messages.append(message[0])
+        self.messages += take_all(self._subscription)
 
     def clear(self) -> None:
         """Forget what has arrived."""

@@ -26,7 +26,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from dyn_core.errors import DynError
 from dyn_nodes.bringup.systems import absolute
 from dyn_nodes.common.qos import FRESH, LATCHED
-from dyn_nodes.common.stamps import NANOSECONDS, nanoseconds
+from dyn_nodes.common.stamps import NANOSECONDS, nanoseconds, set_stamp
 from dyn_nodes.simulated_robot.platform_publisher import POSE, TWIST
 
 from .recorder import Recorder
@@ -257,16 +257,12 @@ class RobotClient:
             raise ClientError("no controller listens for trajectories")
         self.spin(0.1)  # the controller may hear of this publisher a little later than the other way round
         message = JointTrajectory(joint_names=list(names))
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, NANOSECONDS)
+        set_stamp(message.header.stamp, start)
+        rows = {"positions": positions, "velocities": velocities, "accelerations": accelerations}
         for k, t in enumerate(times):
-            point = JointTrajectoryPoint(positions=positions[k].tolist())
-            if velocities is not None:
-                point.velocities = velocities[k].tolist()
-            if accelerations is not None:
-                point.accelerations = accelerations[k].tolist()
-            nanoseconds = round(float(t) * NANOSECONDS)
-            point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, NANOSECONDS)
-            message.points.append(point)
+            given = {name: values[k].tolist() for name, values in rows.items() if values is not None}
+            message.points.append(JointTrajectoryPoint(**given))
+            set_stamp(message.points[-1].time_from_start, round(float(t) * NANOSECONDS))
         self._trajectories.publish(message)
 
     def _next(

@@ -21,12 +21,7 @@ class Plot:
     draw: Callable[[Any], None]
 
 
-def png(plot: Plot) -> bytes:
-    """The figure drawn as PNG; MissingLibraryError without Matplotlib."""
-    return drawn(plot, "png")
-
-
-def drawn(plot: Plot, kind: str) -> bytes:
+def drawn(plot: Plot, kind: str = "png") -> bytes:
     """The figure as a file of a kind, "png" or "pdf"; MissingLibraryError without Matplotlib."""
     try:
         from matplotlib.figure import Figure

@@ -42,14 +42,10 @@ def _draw(figure: Any, panels: Sequence[Panel], title: str) -> None:
     figure.suptitle(title)
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axis, panel in zip(axes, panels, strict=True):
-        shown = _thinned(len(panel.t))
+        shown = slice(None, None, max(1, -(-len(panel.t) // MOST_POINTS)))
         for label, curve in zip(panel.labels, panel.values.T, strict=True):
             axis.plot(panel.t[shown], curve[shown], linewidth=1.2, label=label)
         axis.set_ylabel(panel.title)
         axis.grid(True, linewidth=0.3)
     axes[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     axes[-1].set_xlabel("time, s")
-
-
-def _thinned(m: int) -> slice:
-    return slice(None, None, max(1, -(-m // MOST_POINTS)))

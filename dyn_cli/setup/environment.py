@@ -184,10 +184,7 @@ class Environment:
         """Add finished steps to the state, atomically."""
         state = self._state() | steps
         draft = self.folder / "state.json.new"
-        with draft.open("w") as file:
-            json.dump(state, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+        draft.write_text(json.dumps(state, indent=1))
         draft.replace(self.folder / "state.json")
 
     def _has_venv(self) -> bool:

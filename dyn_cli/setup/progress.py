@@ -41,16 +41,14 @@ class Progress:
             )
         try:
             while process.poll() is None:
-                self.wait(label, started, _last_line(log))
+                said = log.read_text(errors="replace").splitlines()
+                self.wait(label, started, said[-1].strip() if said else "")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(0.2)
-        finally:
+        except BaseException:
             process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5.0)
-            process.kill()
             process.wait()
-            self._erase()
+            raise
         status = process.returncode
         self.say(f"{label}: {'done' if status == 0 else 'failed'} in {time.monotonic() - started:.1f} s")
         return status, log.read_bytes()[begin:].decode(errors="replace")
@@ -62,9 +60,7 @@ class Progress:
 
     def bar(self, label: str, done: int, total: int, started: float, detail: str = "") -> None:
         """Redraw a bar with the time that is left, and erase it when all is done; on a terminal only."""
-        if not self.live:
-            return
-        if done >= total:
+        if done >= total or not self.live:
             self._erase()
             return
         filled = 30 * done // total
@@ -81,8 +77,3 @@ class Progress:
         if self.live:
             self.stream.write("\r\x1b[2K")
             self.stream.flush()
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()
-    return lines[-1].strip() if lines else ""

@@ -13,8 +13,8 @@ from dyn_core.description import robot_files
 from dyn_core.errors import DynError, InputError, printable
 from dyn_core.simulation import INTERPOLATIONS, Interpolation, Schedule, read_schedule
 
-from .file_commands import FILE_COMMANDS, no_words, one_file
-from .session import Quit, Session, ShellCommand
+from .file_commands import FILE_COMMANDS, one_file
+from .session import Quit, Session, command
 from .state import SessionState
 from .variables import VARIABLES, number
 
@@ -25,8 +25,12 @@ def _noted(lines: Sequence[str], notes: Sequence[str]) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in notes)])
 
 
+@command("inverse_arm")
 def inverse_arm(session: Session, words: Sequence[str]) -> str:
-    no_words("inverse_arm", words)
+    """torque and voltage for theta, omega and alpha
+
+    Runs the inverse arm model on theta, omega and alpha; the result is in torque and voltage.
+    """
     s = session.state
     state, notes = s.with_torque(s.robot.inverse_dynamics(s.theta, s.omega, s.alpha))
     session.change(state)
@@ -34,8 +38,13 @@ def inverse_arm(session: Session, words: Sequence[str]) -> str:
     return _noted([session.shown(name) for name in names], notes)
 
 
+@command("forward_arm")
 def forward_arm(session: Session, words: Sequence[str]) -> str:
-    no_words("forward_arm", words)
+    """alpha for theta, omega and voltage
+
+    Runs the forward arm model on theta, omega and voltage (torque, for a robot without motors); the result is in
+    alpha. Nothing is integrated.
+    """
     state, notes = session.state, list[str]()
     if state.has_motors:
         state, notes = state.with_voltage(state.volts)
@@ -44,7 +53,20 @@ def forward_arm(session: Session, words: Sequence[str]) -> str:
     return _noted([session.shown("alpha")], notes)
 
 
+@command(
+    "simulate [new|continue] [rest] [schedule FILE [hold|ramp]] [steps N]",
+    ("new", "continue", "rest", "schedule", "hold", "ramp", "steps"),
+    "file",
+)
 def simulate(session: Session, words: Sequence[str]) -> str:
+    """the arm's motion under voltages
+
+    Integrates the motion from theta and omega, in steps of TimeStep, and records it; then theta, omega, alpha, torque
+    and voltage are those of the end. `continue` adds to the last simulation instead of starting a new one; `rest` first
+    sets theta and omega to zero (closed chains: to the described configuration). The voltage is held (the torque, for a
+    robot without motors), or follows a schedule (CSV: columns t and v_<joint>; YAML; see docs/arm_shell.md), held or
+    ramped between its times. N is 1000, or up to the schedule's last time. Ctrl-C stops it and keeps what was computed.
+    """
     fresh, from_rest, schedule, steps = _asked(session) if not words else _told(session, words)
     recording = session.simulate(fresh, from_rest, schedule, steps)
     r = recording.result
@@ -115,7 +137,13 @@ def _count(text: str) -> int:
     return int(value)
 
 
+@command("database_read [ROBOT|FILE]", follows="robot")
 def database_read(session: Session, words: Sequence[str]) -> str:
+    """read another arm
+
+    Reads an arm by its name (`robots` lists them) or from a robot YAML or URDF file. The variables start again at their
+    defaults.
+    """
     chosen = one_file("database_read", words) or session.ask("Robot, or file of one", session.state.source)
     named = chosen in robot_files()
     s = session.state
@@ -124,8 +152,12 @@ def database_read(session: Session, words: Sequence[str]) -> str:
     return fresh.described()
 
 
+@command("robots")
 def robots(session: Session, words: Sequence[str]) -> str:
-    no_words("robots", words)
+    """list the arms that have names
+
+    The arms that database_read knows.
+    """
     lines = []
     for name in sorted(robot_files()):
         try:
@@ -138,7 +170,12 @@ def robots(session: Session, words: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+@command("units [deg|rad]", ("deg", "rad"))
 def units(session: Session, words: Sequence[str]) -> str:
+    """degrees or radians
+
+    Shows and reads theta, omega and alpha in degrees or radians. Files are always in radians.
+    """
     if not words:
         return f"units {'deg' if session.state.degrees else 'rad'}"
     if len(words) != 1 or words[0] not in ("deg", "rad"):
@@ -147,8 +184,12 @@ def units(session: Session, words: Sequence[str]) -> str:
     return ""
 
 
+@command("show")
 def show(session: Session, words: Sequence[str]) -> str:
-    no_words("show", words)
+    """all variables
+
+    Shows the arm, the last simulation and all variables.
+    """
     state = session.state
     names = [name for name in VARIABLES if state.has_motors or name not in ("voltage", "DACOut")]
     last = "nothing simulated yet"
@@ -157,103 +198,51 @@ def show(session: Session, words: Sequence[str]) -> str:
     return "\n".join([f"# {state.described()}; {last}", *(session.shown(name) for name in names)])
 
 
+@command("undo")
 def undo(session: Session, words: Sequence[str]) -> str:
-    no_words("undo", words)
+    """take back the last change
+
+    Takes back the last change of variables, arm, units or simulation; again, the one before. Files stay.
+    """
     return "taken back" if session.undo() else "there is nothing to take back"
 
 
+@command("help [NAME]", follows="name")
 def help_command(session: Session, words: Sequence[str]) -> str:
+    """more about a name
+
+    Lists everything, or explains NAME.
+    """
     if not words:
         width = max(map(len, (*COMMANDS, *VARIABLES)))
         lines = ["variables: `name` shows one, `name = v1 v2 ... vN` sets it"]
         lines += [f"  {variable.name:{width}}  {variable.summary}" for variable in VARIABLES.values()]
         lines.append("commands: `help NAME` explains one; what is not said on the line is asked for")
-        return "\n".join([*lines, *(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS.values())])
+        return "\n".join([*lines, *(f"  {each.name:{width}}  {each.summary}" for each in COMMANDS.values())])
     name = words[0]
     if name in VARIABLES:
         variable = VARIABLES[name]
         return f"{name}: {variable.summary}\n{textwrap.fill(variable.help, WIDTH)}"
     if name in COMMANDS:
-        command = COMMANDS[name]
-        return f"{command.usage}\n{textwrap.fill(command.help, WIDTH)}"
+        return f"{COMMANDS[name].usage}\n{textwrap.fill(COMMANDS[name].help, WIDTH)}"
     raise InputError(f"there is no help on '{name[:40]}'; `help` lists everything")
 
 
+@command("quit")
 def leave(session: Session, words: Sequence[str]) -> str:
-    no_words("quit", words)
+    """leave
+
+    Leaves the shell; so does Ctrl-D.
+    """
     raise Quit
 
 
 COMMANDS = {
-    command.name: command
-    for command in (
-        ShellCommand(
-            "inverse_arm",
-            "inverse_arm",
-            "torque and voltage for theta, omega and alpha",
-            "Runs the inverse arm model on theta, omega and alpha; the result is in torque and voltage.",
-            inverse_arm,
-        ),
-        ShellCommand(
-            "forward_arm",
-            "forward_arm",
-            "alpha for theta, omega and voltage",
-            "Runs the forward arm model on theta, omega and voltage (torque, for a robot without motors); the "
-            "result is in alpha. Nothing is integrated.",
-            forward_arm,
-        ),
-        ShellCommand(
-            "simulate",
-            "simulate [new|continue] [rest] [schedule FILE [hold|ramp]] [steps N]",
-            "the arm's motion under voltages",
-            "Integrates the motion from theta and omega, in steps of TimeStep, and records it; then theta, omega, "
-            "alpha, torque and voltage are those of the end. `continue` adds to the last simulation instead of "
-            "starting a new one; `rest` first sets theta and omega to zero (closed chains: to the described "
-            "configuration). The voltage is held (the torque, for a robot without motors), or follows a schedule "
-            "(CSV: columns t and v_<joint>; YAML; see docs/arm_shell.md), held or ramped between its times. N is "
-            "1000, or up to the schedule's last time. Ctrl-C stops it and keeps what was computed.",
-            simulate,
-            ("new", "continue", "rest", "schedule", "hold", "ramp", "steps"),
-            "file",
-        ),
+    each.name: each
+    for each in (
+        *(inverse_arm, forward_arm, simulate),
         *FILE_COMMANDS,
-        ShellCommand(
-            "database_read",
-            "database_read [ROBOT|FILE]",
-            "read another arm",
-            "Reads an arm by its name (`robots` lists them) or from a robot YAML or URDF file. The variables "
-            "start again at their defaults.",
-            database_read,
-            (),
-            "robot",
-        ),
-        ShellCommand("robots", "robots", "list the arms that have names", "The arms that database_read knows.", robots),
-        ShellCommand(
-            "show",
-            "show",
-            "all variables",
-            "Shows the arm, the last simulation and all variables.",
-            show,
-        ),
-        ShellCommand(
-            "units",
-            "units [deg|rad]",
-            "degrees or radians",
-            "Shows and reads theta, omega and alpha in degrees or radians. Files are always in radians.",
-            units,
-            ("deg", "rad"),
-        ),
-        ShellCommand(
-            "undo",
-            "undo",
-            "take back the last change",
-            "Takes back the last change of variables, arm, units or simulation; again, the one before. Files stay.",
-            undo,
-        ),
-        ShellCommand(
-            "help", "help [NAME]", "more about a name", "Lists everything, or explains NAME.", help_command, (), "name"
-        ),
-        ShellCommand("quit", "quit", "leave", "Leaves the shell; so does Ctrl-D.", leave),
+        *(database_read, robots, show, units, undo, help_command, leave),
     )
 }
 """By their names, in the order of the help."""

@@ -16,19 +16,13 @@ from dyn_cli.table import table
 from dyn_core.arrays import Floats
 from dyn_core.errors import InputError
 
-from .session import Session, ShellCommand
+from .session import Session, command
 from .state import SessionState
 from .variables import force_unit, motion_unit, number
 
 MOST_ROWS_SHOWN = 20
 QUANTITIES = ("theta", "omega", "alpha", "torque", "voltage")
 PLOTTED = ("theta", "omega", "voltage")
-
-
-def no_words(name: str, words: Sequence[str]) -> None:
-    """InputError if something follows a command that takes nothing."""
-    if words:
-        raise InputError(f"{name} takes nothing after it, found '{words[0][:40]}'")
 
 
 def _without_over(words: Sequence[str]) -> tuple[list[str], bool]:
@@ -42,7 +36,13 @@ def one_file(name: str, words: Sequence[str]) -> str | None:
     return words[0] if words else None
 
 
+@command("print_simulation [START [FINISH [STEP]]] [theta|omega|alpha|torque|voltage ...]", QUANTITIES)
 def print_simulation(session: Session, words: Sequence[str]) -> str:
+    """print rows of the simulation
+
+    Prints the rows from START to FINISH, every STEP-th, to the screen or to the open output file. They are numbers of
+    time steps, or times with an s behind them: print_simulation 0 0.5s 100 theta.
+    """
     recording = session.recording()
     last = len(recording) - 1
     names = [word for word in words if word in QUANTITIES] or list(quantities(session.state, recording))
@@ -103,7 +103,13 @@ def panels(state: SessionState, recording: Recording, names: Sequence[str]) -> l
     return [Panel(f"{name}, {found[name][1]}", joints, recording.result.t, found[name][0]) for name in names]
 
 
+@command("plot_simulation [FILE] [theta|omega|alpha|torque|voltage ...] [over]", (*QUANTITIES, "over"), "file")
 def plot_simulation(session: Session, words: Sequence[str]) -> str:
+    """plot the simulation, as PNG and PDF
+
+    Plots quantities over time (theta, omega and voltage if none is named) into FILE.png and FILE.pdf, and shows them:
+    on the screen, or in the terminal where there is none.
+    """
     recording = session.recording()
     rest, over = _without_over(words)
     default = " ".join(name for name in PLOTTED if name in quantities(session.state, recording))
@@ -126,11 +132,22 @@ def plot_simulation(session: Session, words: Sequence[str]) -> str:
     return f"{text} ({shown})" if (shown := session.show(files[0])) else "\n".join([*map(terminal_plot, drawn), text])
 
 
+@command("write_results [FILE.csv|FILE.mcap] [over]", ("over",), "file")
 def write_results(session: Session, words: Sequence[str]) -> str:
+    """write the simulation as CSV or MCAP
+
+    CSV has t, q_, qd_, qdd_, tau_ and voltage_<joint>, in SI units, exact to the last bit. MCAP has the ROS 2 messages
+    joint_states and motor_commands, for Foxglove, PlotJuggler or ros2 bag.
+    """
     return _written(session, "write_results", words, f"File ({' or '.join(WRITERS)})", ".csv", write_recording)
 
 
+@command("write_graphic_file [FILE.html] [over]", ("over",), "file")
 def write_graphic_file(session: Session, words: Sequence[str]) -> str:
+    """write an animation for a browser
+
+    Writes the moving arm as one page that a browser opens by itself, with no network.
+    """
     return _written(session, "write_graphic_file", words, "File (.html)", ".html", write_animation)
 
 
@@ -151,7 +168,12 @@ def _written(
     return f"written: {path}"
 
 
+@command("read_results FILE.csv", follows="file")
 def read_results(session: Session, words: Sequence[str]) -> str:
+    """read a simulation back
+
+    Reads what write_results wrote as CSV for this robot, to plot, print or continue it.
+    """
     chosen = one_file("read_results", words) or session.ask("File (.csv)", "")
     if not chosen:
         raise InputError("read_results needs a file: read_results FILE")
@@ -160,7 +182,12 @@ def read_results(session: Session, words: Sequence[str]) -> str:
     return f"read {len(recording)} rows to t = {recording.result.t[-1]:.6g} s"
 
 
+@command("open_output_file [FILE] [over]", ("over",), "file")
 def open_output_file(session: Session, words: Sequence[str]) -> str:
+    """send print_simulation to a file
+
+    What print_simulation prints goes to FILE, until close_output_file.
+    """
     rest, over = _without_over(words)
     chosen = one_file("open_output_file", rest) or session.ask("File", "simulation.txt")
     path = session.target(chosen, over)
@@ -168,12 +195,21 @@ def open_output_file(session: Session, words: Sequence[str]) -> str:
     return f"print_simulation writes to {path}"
 
 
+@command("close_output_file")
 def close_output_file(session: Session, words: Sequence[str]) -> str:
-    no_words("close_output_file", words)
+    """send print_simulation to the screen again
+
+    Closes the output file; it is whole after every print_simulation.
+    """
     return f"closed: {session.close_output()}"
 
 
+@command("save [FILE] [over]", ("over",), "file")
 def save(session: Session, words: Sequence[str]) -> str:
+    """save the session
+
+    Writes arm, variables and units to FILE, and the last simulation to FILE.csv.
+    """
     rest, over = _without_over(words)
     chosen = one_file("save", rest) or session.ask("File", f"{session.state.robot.name}.sim")
     path = session.target(chosen, over)
@@ -185,86 +221,18 @@ def save(session: Session, words: Sequence[str]) -> str:
     return f"saved: {path}, and the simulation in {beside.name}"
 
 
+@command("load [FILE]", follows="file")
 def load(session: Session, words: Sequence[str]) -> str:
+    """load a saved session
+
+    Restores what `save` wrote.
+    """
     chosen = one_file("load", words) or session.ask("File", f"{session.state.robot.name}.sim")
     session.load(session.path(chosen))
     return session.state.described()
 
 
-OVER = "A file that exists is written over only with the word `over`."
-
 FILE_COMMANDS = (
-    ShellCommand(
-        "plot_simulation",
-        "plot_simulation [FILE] [theta|omega|alpha|torque|voltage ...] [over]",
-        "plot the simulation, as PNG and PDF",
-        "Plots quantities over time (theta, omega and voltage if none is named) into FILE.png and FILE.pdf, "
-        f"and shows them: on the screen, or in the terminal where there is none. {OVER}",
-        plot_simulation,
-        (*QUANTITIES, "over"),
-        "file",
-    ),
-    ShellCommand(
-        "print_simulation",
-        "print_simulation [START [FINISH [STEP]]] [theta|omega|alpha|torque|voltage ...]",
-        "print rows of the simulation",
-        "Prints the rows from START to FINISH, every STEP-th, to the screen or to the open output file. They "
-        "are numbers of time steps, or times with an s behind them: print_simulation 0 0.5s 100 theta.",
-        print_simulation,
-        QUANTITIES,
-    ),
-    ShellCommand(
-        "write_results",
-        "write_results [FILE.csv|FILE.mcap] [over]",
-        "write the simulation as CSV or MCAP",
-        "CSV has t, q_, qd_, qdd_, tau_ and voltage_<joint>, in SI units, exact to the last bit. MCAP has the "
-        f"ROS 2 messages joint_states and motor_commands, for Foxglove, PlotJuggler or ros2 bag. {OVER}",
-        write_results,
-        ("over",),
-        "file",
-    ),
-    ShellCommand(
-        "read_results",
-        "read_results FILE.csv",
-        "read a simulation back",
-        "Reads what write_results wrote as CSV for this robot, to plot, print or continue it.",
-        read_results,
-        (),
-        "file",
-    ),
-    ShellCommand(
-        "write_graphic_file",
-        "write_graphic_file [FILE.html] [over]",
-        "write an animation for a browser",
-        f"Writes the moving arm as one page that a browser opens by itself, with no network. {OVER}",
-        write_graphic_file,
-        ("over",),
-        "file",
-    ),
-    ShellCommand(
-        "open_output_file",
-        "open_output_file [FILE] [over]",
-        "send print_simulation to a file",
-        f"What print_simulation prints goes to FILE, until close_output_file. {OVER}",
-        open_output_file,
-        ("over",),
-        "file",
-    ),
-    ShellCommand(
-        "close_output_file",
-        "close_output_file",
-        "send print_simulation to the screen again",
-        "Closes the output file; it is whole after every print_simulation.",
-        close_output_file,
-    ),
-    ShellCommand(
-        "save",
-        "save [FILE] [over]",
-        "save the session",
-        f"Writes arm, variables and units to FILE, and the last simulation to FILE.csv. {OVER}",
-        save,
-        ("over",),
-        "file",
-    ),
-    ShellCommand("load", "load [FILE]", "load a saved session", "Restores what `save` wrote.", load, (), "file"),
+    *(plot_simulation, print_simulation, write_results, read_results, write_graphic_file),
+    *(open_output_file, close_output_file, save, load),
 )

@@ -43,15 +43,31 @@ Watch = Callable[[float, float, float], bool]
 class ShellCommand:
     """One command. run(session, words) does it and returns what to print."""
 
-    name: str
     usage: str
     summary: str
     help: str
     run: Callable[[Session, Sequence[str]], str]
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...]
     """Words that may follow."""
-    follows: Follows = "nothing"
+    follows: Follows
     """What else may follow."""
+
+    @property
+    def name(self) -> str:
+        return self.usage.split()[0]
+
+
+def command(
+    usage: str, words: tuple[str, ...] = (), follows: Follows = "nothing"
+) -> Callable[[Callable[[Session, Sequence[str]], str]], ShellCommand]:
+    """Make a command of a function, whose docstring is its summary and its help. usage: its name, and what follows."""
+
+    def made(run: Callable[[Session, Sequence[str]], str]) -> ShellCommand:
+        summary, _, text = str(run.__doc__).partition("\n\n")
+        text += "A file that exists is written over only with the word `over`." if "over" in words else ""
+        return ShellCommand(usage, summary, " ".join(text.split()), run, words, follows)
+
+    return made
 
 
 class Quit(Exception):
@@ -89,7 +105,10 @@ class Session:
         name, equals, values = (part.strip() for part in line.partition("#")[0].partition("="))
         if equals and name.isidentifier():
             return self._set(name, values)
-        words = self._words(line)
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            raise InputError("a quotation mark has no partner") from None
         if not words:
             return ""
         name, *rest = words
@@ -99,16 +118,12 @@ class Session:
             return self.shown(name)
         if name not in self._commands:
             raise InputError(self._unknown(name, (*self._commands, *VARIABLES)))
+        if rest and self._commands[name].usage == name:
+            raise InputError(f"{name} takes nothing after it, found '{rest[0][:40]}'")
         try:
             return self._commands[name].run(self, rest)
         except OSError as error:
             raise InputError(f"{error.filename or name}: {error.strerror or error}") from error
-
-    def _words(self, line: str) -> list[str]:
-        try:
-            return shlex.split(line, comments=True)
-        except ValueError:
-            raise InputError("a quotation mark has no partner") from None
 
     def _unknown(self, name: str, names: tuple[str, ...]) -> str:
         near = difflib.get_close_matches(name, names, 1)
@@ -134,12 +149,12 @@ class Session:
         """Take on a new state; `undo` brings this one back."""
         self._before.append(self.state)
         self.state = state
-        held = {id(s.recording): s.recording for s in self._before if s.recording is not None}
-        while len(self._before) > 1 and (
-            len(self._before) > MOST_UNDO or sum(_size(recording) for recording in held.values()) > MOST_VALUES
-        ):
+        while len(self._before) > 1 and (len(self._before) > MOST_UNDO or self._values_held() > MOST_VALUES):
             self._before.pop(0)
-            held = {id(s.recording): s.recording for s in self._before if s.recording is not None}
+
+    def _values_held(self) -> int:
+        held = {id(state.recording): state.recording for state in self._before}
+        return sum(len(each) * (1 + 5 * each.robot.n) for each in held.values() if each is not None)
 
     def undo(self) -> bool:
         """Take back the last change; whether there was one."""
@@ -155,11 +170,6 @@ class Session:
         return self.state.recording
 
     # questions and files
-
-    @property
-    def answers(self) -> bool:
-        """Whether somebody is there to answer questions."""
-        return self._ask is not None
 
     def ask(self, question: str, default: str) -> str:
         """The answer to a question, or its default."""
@@ -186,7 +196,7 @@ class Session:
         path = self.path(name)
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"{path}: cannot be written ({'is a folder' if path.is_dir() else 'no such folder'})")
-        if path.exists() and not over and not (self.answers and self.ask_yes(f"{path} exists; write over it?", False)):
+        if path.exists() and not over and not (self._ask and self.ask_yes(f"{path} exists; write over it?", False)):
             raise InputError(f"{path} exists; add the word `over` to write over it")
         return path
 
@@ -324,7 +334,3 @@ class Session:
             except DynError as error:
                 raise InputError(f"{path}:{number}: {error}") from error
         self.change(other.state)
-
-
-def _size(recording: Recording) -> int:
-    return len(recording) * (1 + 5 * recording.robot.n)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dyn_cli.figures.recording import Recording
 from dyn_core import Robot, load_robot
-from dyn_core.actuation import Bools, Codes
+from dyn_core.actuation import Bools
 from dyn_core.arrays import Floats
 from dyn_core.errors import InputError
 from dyn_core.mechanism import PRISMATIC
@@ -102,10 +102,6 @@ class SessionState:
         """Other joint speeds: the voltages stay, and the torques follow."""
         moved = replace(self, omega=omega)
         return moved.with_voltage(self.volts) if self.has_motors else (moved, [])
-
-    def dac_output(self) -> tuple[Floats, Codes]:
-        """(n,) V at the DACs' outputs, and the codes, for the voltages."""
-        return self.robot.actuation.dac_outputs(self.voltage)
 
     def _cut(self, cut: Bools, why: str) -> list[str]:
         names = [self.robot.joint_names[j] for j in np.flatnonzero(cut)]

@@ -16,6 +16,7 @@ from dyn_core.simulation import ADAPTIVE, FIXED_STEP, steps_per_period
 from .state import SessionState
 
 Notes = list[str]
+Setter = Callable[[SessionState, Sequence[str]], tuple[SessionState, Notes]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Variable:
     summary: str
     help: str
     show: Callable[[SessionState], tuple[str, str]]
-    set: Callable[[SessionState, Sequence[str]], tuple[SessionState, Notes]]
+    set: Setter
 
 
 def number(text: str) -> float:
@@ -40,12 +41,16 @@ def number(text: str) -> float:
     return value
 
 
-def vector(state: SessionState, name: str, words: Sequence[str]) -> Floats:
-    """One number per joint."""
-    if len(words) != state.robot.n:
+def per_joint(name: str, change: Callable[[SessionState, Floats], tuple[SessionState, Notes]]) -> Setter:
+    """Sets a variable of one number per joint: change(state, numbers) gives the new state and notes."""
+
+    def set_numbers(state: SessionState, words: Sequence[str]) -> tuple[SessionState, Notes]:
         n = state.robot.n
-        raise InputError(f"{name} needs {n} number{'s' if n > 1 else ''}, one per joint, found {len(words)}")
-    return np.array([number(word) for word in words])
+        if len(words) != n:
+            raise InputError(f"{name} needs {n} number{'s' if n > 1 else ''}, one per joint, found {len(words)}")
+        return change(state, np.array([number(word) for word in words]))
+
+    return set_numbers
 
 
 def text(values: object) -> str:
@@ -55,22 +60,22 @@ def text(values: object) -> str:
 
 def motion_unit(state: SessionState, per: str = "") -> str:
     """The unit of positions (per second, ...) of this robot's joints."""
-    kinds = state.robot.mechanism.joint_type[state.robot.joints]
-    turning = "deg" if state.degrees else "rad"
-    units = [turning] if (kinds != PRISMATIC).any() else []
-    return ", ".join(f"{unit}{per}" for unit in [*units, *(["m"] if (kinds == PRISMATIC).any() else [])])
+    return _units(state, f"{'deg' if state.degrees else 'rad'}{per}", f"m{per}")
 
 
 def force_unit(state: SessionState) -> str:
     """The unit of this robot's joint torques."""
-    kinds = state.robot.mechanism.joint_type[state.robot.joints]
-    return ", ".join(unit for unit, there in (("N m", kinds != PRISMATIC), ("N", kinds == PRISMATIC)) if there.any())
+    return _units(state, "N m", "N")
+
+
+def _units(state: SessionState, turning: str, sliding: str) -> str:
+    slides = state.robot.mechanism.joint_type[state.robot.joints] == PRISMATIC
+    return ", ".join([turning] * bool((~slides).any()) + [sliding] * bool(slides.any()))
 
 
 def _show_gravity(state: SessionState) -> tuple[str, str]:
     gravity = state.robot.mechanism.gravity
-    along_z = not gravity[:2].any()
-    if along_z:
+    if not gravity[:2].any():
         return text(gravity[2]), "m/s^2 along z of the base"
     return text(gravity), "m/s^2 in the base frame"
 
@@ -115,33 +120,12 @@ def _set_method(state: SessionState, words: Sequence[str]) -> tuple[SessionState
     return replace(state, method=words[0]), []
 
 
-def _set_theta(state: SessionState, words: Sequence[str]) -> tuple[SessionState, Notes]:
-    return replace(state, theta=vector(state, "theta", words) * state.angle), []
-
-
-def _set_omega(state: SessionState, words: Sequence[str]) -> tuple[SessionState, Notes]:
-    return state.with_speed(vector(state, "omega", words) * state.angle)
-
-
-def _set_alpha(state: SessionState, words: Sequence[str]) -> tuple[SessionState, Notes]:
-    return replace(state, alpha=vector(state, "alpha", words) * state.angle), []
-
-
-def _set_torque(state: SessionState, words: Sequence[str]) -> tuple[SessionState, Notes]:
-    return state.with_torque(vector(state, "torque", words))
-
-
-def _set_voltage(state: SessionState, words: Sequence[str]) -> tuple[SessionState, Notes]:
-    return state.with_voltage(vector(state, "voltage", words))
-
-
 def _show_dac_out(state: SessionState) -> tuple[str, str]:
-    outputs, codes = state.dac_output()
+    outputs, codes = state.robot.actuation.dac_outputs(state.voltage)
     return text(outputs), f"V, codes {' '.join(str(code) for code in codes)}"
 
 
-def _set_dac_out(state: SessionState, words: Sequence[str]) -> tuple[SessionState, Notes]:
-    outputs = vector(state, "DACOut", words)
+def _set_dac_out(state: SessionState, outputs: Floats) -> tuple[SessionState, Notes]:
     volts, cut = state.robot.actuation.volts_of_outputs(outputs)
     changed, notes = state.with_voltage(volts)
     names = [state.robot.joint_names[j] for j in np.flatnonzero(cut)]
@@ -190,7 +174,7 @@ VARIABLES = {
             "The position of each joint, from the base on: rad (deg after `units deg`), m at prismatic joints. Of "
             "closed chains the active joints.",
             lambda state: (text(state.theta / state.angle), motion_unit(state)),
-            _set_theta,
+            per_joint("theta", lambda state, x: (replace(state, theta=x * state.angle), [])),
         ),
         Variable(
             "omega",
@@ -198,14 +182,14 @@ VARIABLES = {
             "The speed of each joint, the first derivative of theta. Setting it keeps the voltage and recomputes "
             "the torque, which the motors' back EMF lessens.",
             lambda state: (text(state.omega / state.angle), motion_unit(state, "/s")),
-            _set_omega,
+            per_joint("omega", lambda state, x: state.with_speed(x * state.angle)),
         ),
         Variable(
             "alpha",
             "joint accelerations",
             "The acceleration of each joint: what `inverse_arm` asks for, what `forward_arm` finds.",
             lambda state: (text(state.alpha / state.angle), motion_unit(state, "/s^2")),
-            _set_alpha,
+            per_joint("alpha", lambda state, x: (replace(state, alpha=x * state.angle), [])),
         ),
         Variable(
             "torque",
@@ -213,7 +197,7 @@ VARIABLES = {
             "The torque of each motor at its joint (force at prismatic joints). Setting it recomputes the voltage "
             "at the present omega: V = R tau / (G Kt) + G Kt omega.",
             lambda state: (text(state.torque), force_unit(state)),
-            _set_torque,
+            per_joint("torque", SessionState.with_torque),
         ),
         Variable(
             "voltage",
@@ -221,7 +205,7 @@ VARIABLES = {
             "The voltage at each motor, V. Setting it recomputes the torque at the present omega: tau = G Kt (V - "
             "G Kt omega) / R. `simulate` holds it where no schedule is given.",
             lambda state: (text(state.voltage), "V"),
-            _set_voltage,
+            per_joint("voltage", SessionState.with_voltage),
         ),
         Variable(
             "DACOut",
@@ -229,7 +213,7 @@ VARIABLES = {
             "The voltage at the output of each converter, before the amplifier, nearest to what the voltage "
             "needs; with the codes. Setting it takes the nearest code and recomputes voltage and torque.",
             _show_dac_out,
-            _set_dac_out,
+            per_joint("DACOut", _set_dac_out),
         ),
     )
 }

@@ -6,9 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from dyn_nodes.bringup.systems import System, check, in_words
@@ -32,13 +31,21 @@ def running(planned: System, quiet: list[str] | None = None) -> Iterator[tuple[S
     not shown. quiet: a list that takes the nodes' output instead of the terminal.
     """
     compile_kernels(planned)
-    previous = signal.signal(signal.SIGTERM, _interrupt)
-    output = _Withheld(to_stderr if quiet is None else quiet.append)
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    say = to_stderr if quiet is None else quiet.append
+    checked, runs = threading.Event(), False
+
+    def output(line: str) -> None:
+        checked.wait()
+        if runs:
+            say(line)
+
     supervisor = Supervisor(planned, output=output)
     try:
         supervisor.start()
         check(planned)
-        output.release()
+        runs = True
+        checked.set()
         from dyn_cli.client.robot_client import RobotClient
 
         with RobotClient(planned.namespace) as client:
@@ -49,6 +56,7 @@ def running(planned: System, quiet: list[str] | None = None) -> Iterator[tuple[S
         # From here on nothing may interrupt: the children end first.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        checked.set()
         supervisor.stop()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, previous)
@@ -68,28 +76,6 @@ def running_alone(planned: System, what: str) -> Iterator[tuple[Supervisor, Robo
     except ClientError as error:
         print("\n".join(output[-20:]), file=sys.stderr)
         raise ClientError(f"the {what} failed: {error}") from error
-
-
-class _Withheld:
-    """Lines that are shown only from ``release`` on."""
-
-    def __init__(self, show: Callable[[str], None]) -> None:
-        self._show = show
-        self._held: list[str] | None = []
-        self._lock = threading.Lock()
-
-    def __call__(self, line: str) -> None:
-        with self._lock:
-            if self._held is None:
-                self._show(line)
-            else:
-                self._held.append(line)
-
-    def release(self) -> None:
-        with self._lock:
-            for line in self._held or []:
-                self._show(line)
-            self._held = None
 
 
 def _activate(planned: System, client: RobotClient) -> None:
@@ -119,7 +105,3 @@ def _raise_if_dead(supervisor: Supervisor) -> None:
     if dead is not None:
         name, status = dead
         raise NodeDied(f"{name} {in_words(status)}, so the system ends")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -69,9 +69,8 @@ class Supervisor:
         return self._processes[name].poll() is None
 
     def _start(self, node: NodeSpec, prefix: Sequence[str] = ()) -> None:
-        module = node.module or f"dyn_nodes.{node.executable}.node"
-        words = sys.executable, "-m", module, *self.system.ros_arguments(node)
-        command = [*prefix, *node.prefix, *words]
+        program = [node.module] if node.module else ["dyn_nodes.executables", node.executable]
+        command = [*prefix, *node.prefix, sys.executable, "-m", *program, *self.system.ros_arguments(node)]
         with _signals_wait() as usual:
             process = subprocess.Popen(
                 command,

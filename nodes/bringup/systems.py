@@ -6,6 +6,7 @@ library is imported.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dyn_nodes.common.parameter_spec import ParameterSpec
+from dyn_nodes.common.parameter_spec import ROBOT, ParameterSpec
 from dyn_nodes.computed_torque_controller.parameters import PARAMETERS as CONTROLLER
 from dyn_nodes.dac_bridge.parameters import PARAMETERS as DAC_BRIDGE
 from dyn_nodes.simulated_robot.parameters import PARAMETERS as SIMULATED_ROBOT
@@ -32,50 +33,29 @@ TABLES: dict[str, tuple[ParameterSpec, ...]] = {
 Value = bool | int | float | str
 
 
-@dataclass(frozen=True)
-class Argument:
-    """One argument of a system, as ``ros2 launch ... name:=value`` or an option of ``./dyn up`` gives it."""
-
-    name: str
-    default: Value
-    description: str
-    choices: tuple[str, ...] = ()
-
-    def parse(self, text: object) -> Value:
-        """The value in this argument's type; raises InputError if the text does not say one."""
-        if isinstance(self.default, bool):
-            words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-            if str(text).lower() in words:
-                return words[str(text).lower()]
-            raise _wrong(f"{self.name}: found {text!r}, allowed: true, false")
-        if isinstance(self.default, str):
-            if self.choices and text not in self.choices:
-                raise _wrong(f"{self.name}: found {text!r}, allowed: {', '.join(self.choices)}")
-            return str(text)
-        kind = type(self.default)
-        try:
-            return kind(str(text))
-        except ValueError:
-            wanted = "a whole number" if kind is int else "a number"
-            raise _wrong(f"{self.name}: found {text!r}, allowed: {wanted}") from None
-
-
 LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
-ARGUMENTS: tuple[Argument, ...] = (
-    Argument("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file."),
-    Argument("namespace", "", "Namespace of all nodes and topics, so that several robots run side by side."),
-    Argument("rate", 1000.0, "Cycles of the control loop per second (Hz)."),
-    Argument("bandwidth", 50.0, "Bandwidth of the controller's error dynamics (rad/s)."),
-    Argument("mode", "computed_torque", "Control law: computed_torque or feed_forward."),
-    Argument("formulation", "projection", "How the controller computes closed chains (docs/closed_loops.md)."),
-    Argument("dac", "", "A DAC file: adds dac_bridge, which drives its converters (docs/dac.md); empty: no bridge."),
-    Argument("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),
-    Argument("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
-    Argument("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
-    Argument("enclaves", "", "Path of the nodes' SROS 2 enclaves, such as /dyn_robot (docs/security.md); empty: none."),
-    Argument("log_level", "info", f"Least severity that the nodes print: {', '.join(LOG_LEVELS)}.", LOG_LEVELS),
+ARGUMENTS = (
+    ROBOT,
+    ParameterSpec("namespace", "", "Namespace of all nodes and topics, so that several robots run side by side."),
+    ParameterSpec("rate", 1000.0, "Cycles of the control loop per second (Hz)."),
+    ParameterSpec("bandwidth", 50.0, "Bandwidth of the controller's error dynamics (rad/s)."),
+    ParameterSpec("mode", "computed_torque", "Control law: computed_torque or feed_forward."),
+    ParameterSpec("formulation", "projection", "How the controller computes closed chains (docs/closed_loops.md)."),
+    ParameterSpec(
+        "dac", "", "A DAC file: adds dac_bridge, which drives its converters (docs/dac.md); empty: no bridge."
+    ),
+    ParameterSpec("use_sim_time", False, "Simulated time: the simulation publishes /clock, the other nodes follow it."),
+    ParameterSpec("realtime_priority", 0, "SCHED_FIFO priority of the loops; 0 keeps the ordinary scheduler."),
+    ParameterSpec("params_file", "", "A ROS 2 parameter file that overrides the nodes' parameters."),
+    ParameterSpec(
+        "enclaves", "", "Path of the nodes' SROS 2 enclaves, such as /dyn_robot (docs/security.md); empty: none."
+    ),
+    ParameterSpec(
+        "log_level", "info", f"Least severity that the nodes print: {', '.join(LOG_LEVELS)}.", choices=LOG_LEVELS
+    ),
 )
+"""Of a system, as ``ros2 launch ... name:=value`` or an option of ``./dyn up`` gives them."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +89,7 @@ class System:
     enclaves: str = ""
 
     def ros_arguments(self, node: NodeSpec) -> list[str]:
-        """The ``--ros-args`` part of a node's command line."""
+        """The ``--ros-args`` part of a node's command line; JSON keeps a value's type for YAML too."""
         words = ["--ros-args", "--log-level", self.log_level]
         if self.enclaves:
             words += ["--enclave", self.enclave(node)]
@@ -118,7 +98,7 @@ class System:
         for source, target in node.remappings:
             words += ["-r", f"{source}:={target}"]
         for key, value in node.parameters.items():
-            words += ["-p", f"{key}:={_parameter_text(value)}"]
+            words += ["-p", f"{key}:={json.dumps(value, ensure_ascii=False)}"]
         if self.params_file:
             words += ["--params-file", self.params_file]
         return words
@@ -182,9 +162,7 @@ def arguments(given: Mapping[str, object]) -> dict[str, Value]:
     for name in given:
         if name not in known:
             raise _wrong(f"no argument {name!r}, allowed: {', '.join(known)}")
-    return {
-        name: argument.parse(given[name]) if name in given else argument.default for name, argument in known.items()
-    }
+    return {name: argument.parse(given.get(name, argument.default)) for name, argument in known.items()}
 
 
 def _wrong(sentence: str) -> ValueError:
@@ -215,12 +193,3 @@ def absolute(namespace: str) -> str:
     """A namespace with its leading slash; the root is the empty string."""
     name = namespace.strip("/")
     return f"/{name}" if name else ""
-
-
-def _parameter_text(value: Value) -> str:
-    """A value as YAML keeps its type: 1000.0 stays a double, true a bool, a name in quotes a string."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return repr(value)

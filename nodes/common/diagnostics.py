@@ -49,16 +49,5 @@ class Diagnostics:
         gc.collect(0)
 
 
-def cycle_values(summary: dict[str, float]) -> dict[str, object]:
-    """The statistics of a loop under the names that clients look for."""
-    return {
-        "rate (Hz)": summary["rate"],
-        "cycle p50 (ms)": 1e3 * summary["p50"],
-        "cycle p99 (ms)": 1e3 * summary["p99"],
-        "cycle max (ms)": 1e3 * summary["max"],
-        "within 2 ms (%)": 100.0 * summary["within_2ms"],
-    }
-
-
 def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

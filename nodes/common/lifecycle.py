@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
+from contextlib import ExitStack
 from typing import Any
 
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
@@ -42,7 +42,8 @@ class LoopLifecycleNode(LifecycleNode):
         self._label = "unconfigured"
         """Of the lifecycle's state."""
         self._loop: LoopThread | None = None
-        self._undo: list[Callable[[], Any]] = []
+        self._made = ExitStack()
+        """Gives back what configure made."""
 
     def _serve(self) -> None:
         """The last step of being made: answer, report, and start by itself where that is asked."""
@@ -83,9 +84,8 @@ class LoopLifecycleNode(LifecycleNode):
         return None if self._loop is None else self._loop.failure
 
     def close(self) -> None:
-        """End the loop, and give everything back."""
-        self._stop_loop()
-        self._release()
+        """End the loop, make safe, and give everything back."""
+        self._given_back("finalized")
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Make what the loop needs, and compile and call once what it will call."""
@@ -103,16 +103,14 @@ class LoopLifecycleNode(LifecycleNode):
         return SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Give back what configure made."""
+        """Give back what configure made; after a transition that failed midway too."""
         return self._given_back("unconfigured")
+
+    on_error = on_cleanup
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """End the loop, make safe, and give everything back."""
         return self._given_back("finalized")
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """After a transition that failed midway: make safe, and back to unconfigured."""
-        return self._given_back("unconfigured")
 
     def _transition(self, what: str, label: str, do: Callable[..., str], *arguments: Any) -> TransitionCallbackReturn:
         try:
@@ -134,7 +132,7 @@ class LoopLifecycleNode(LifecycleNode):
 
     def _kept(self, entity: Any, destroy: Callable[[Any], Any]) -> Any:
         """The entity, which is destroyed when the node gives back what configure made."""
-        self._undo.append(partial(destroy, entity))
+        self._made.callback(destroy, entity)
         return entity
 
     def _listen(self, message_type: type, topic: str) -> Subscription:
@@ -145,8 +143,7 @@ class LoopLifecycleNode(LifecycleNode):
         return subscription
 
     def _release(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._made.close()
 
     def _start_loop(self) -> str:
         sentence = self._activate()

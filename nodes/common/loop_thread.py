@@ -21,6 +21,7 @@ from .stamps import NANOSECONDS
 WINDOW = 10_000
 """Number of recent cycles over which the statistics are taken."""
 
+PR_SET_TIMERSLACK = 29
 BREATH = 50_000
 """Shortest sleep of a cycle (ns): a real-time thread that is always late must not shut out everybody else."""
 
@@ -78,17 +79,15 @@ class CycleStatistics:
         self._last = 0
 
     def summary(self) -> dict[str, float]:
-        """Rate (Hz), p50, p99 and max (s) of the cycle, and the share of cycles within 2 periods of 1 kHz (2 ms)."""
-        cycles = self._ring[: min(self.count, WINDOW)].copy()
-        if cycles.size == 0:
-            return {"rate": 0.0, "p50": 0.0, "p99": 0.0, "max": 0.0, "within_2ms": 0.0}
+        """For /diagnostics: the rate, median, 99th percentile and longest of the cycles, and how many are short."""
+        cycles = self._ring[: min(self.count, WINDOW)].copy() if self.count else np.zeros(1)
         p50, p99 = np.percentile(cycles, (50.0, 99.0))
         return {
-            "rate": float(cycles.size / cycles.sum()),
-            "p50": float(p50),
-            "p99": float(p99),
-            "max": float(cycles.max()),
-            "within_2ms": float(np.mean(cycles <= 2e-3)),
+            "rate (Hz)": float(cycles.size / cycles.sum()) if self.count else 0.0,
+            "cycle p50 (ms)": 1e3 * float(p50),
+            "cycle p99 (ms)": 1e3 * float(p99),
+            "cycle max (ms)": 1e3 * float(cycles.max()),
+            "within 2 ms (%)": 100.0 * float(np.mean(cycles <= 2e-3)) if self.count else 0.0,
         }
 
 
@@ -138,26 +137,16 @@ def schedule(priority: int) -> str:
 
     The threads of the DDS layer, through which every message of the loop passes, come just above it.
     """
-    _set_timer_slack(1)
+    if sys.platform == "linux":  # timers of a thread fire up to 50 us late unless told otherwise
+        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
     if priority == 0:
         return "ordinary"
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-        for thread in _threads_without_python():
+        python = {thread.native_id for thread in threading.enumerate()}
+        for thread in set(map(int, os.listdir("/proc/self/task"))) - python:  # those of the DDS layer
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority + 1))
     except (OSError, AttributeError) as error:
         return f"ordinary (SCHED_FIFO {priority} refused: {error})"
     return f"SCHED_FIFO {priority}"
-
-
-def _threads_without_python() -> list[int]:
-    """Linux thread ids of this process that run no Python: those of the DDS layer."""
-    python = {thread.native_id for thread in threading.enumerate()}
-    return [thread for thread in map(int, os.listdir("/proc/self/task")) if thread not in python]
-
-
-def _set_timer_slack(nanoseconds: int) -> None:
-    """Linux lets timers of a thread fire up to 50 us late unless told otherwise (PR_SET_TIMERSLACK = 29)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(29, ctypes.c_ulong(nanoseconds), 0, 0, 0)

@@ -53,6 +53,20 @@ class ParameterSpec:
         if outside:
             raise InputError(f"parameter {self.name}: found {value!r}, allowed: {self.allowed}")
 
+    def parse(self, text: object) -> bool | int | float | str:
+        """The value that a text on a command line says; InputError if it says none that is allowed."""
+        from dyn_core.errors import InputError
+
+        words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+        wanted = {bool: "true, false", int: "a whole number", float: "a number"}
+        kind: Any = type(self.default)
+        try:
+            value = words[str(text).lower()] if kind is bool else kind(str(text))
+        except (KeyError, ValueError):
+            raise InputError(f"{self.name}: found {text!r}, allowed: {wanted[kind]}") from None
+        self.check(value)
+        return value
+
 
 ROBOT = ParameterSpec("robot", "puma560", "Name of a robot in config/robots, or the path of a robot file.")
 REALTIME_PRIORITY = ParameterSpec(
@@ -79,17 +93,11 @@ def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
 
     from dyn_core.errors import InputError
 
-    types = {
-        "bool": Parameter.Type.BOOL,
-        "integer": Parameter.Type.INTEGER,
-        "double": Parameter.Type.DOUBLE,
-        "string": Parameter.Type.STRING,
-        "double_array": Parameter.Type.DOUBLE_ARRAY,
-    }
     for spec in table:
+        kind = Parameter.Type[spec.type_name.upper()]
         descriptor = ParameterDescriptor(
             name=spec.name,
-            type=types[spec.type_name].value,
+            type=kind.value,
             description=spec.description,
             read_only=spec.read_only,
             additional_constraints=spec.allowed if spec.choices else "",
@@ -101,7 +109,7 @@ def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
             else:
                 descriptor.integer_range = [IntegerRange(from_value=int(spec.low), to_value=int(spec.high), step=1)]
         # An empty list has no element type that rclpy could infer: declare the type alone.
-        default = types[spec.type_name] if spec.default == [] else spec.default
+        default = kind if spec.default == [] else spec.default
         try:
             value = node.declare_parameter(spec.name, default, descriptor).value
         except ParameterException as error:

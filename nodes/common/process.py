@@ -7,8 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -19,21 +18,6 @@ from dyn_core.errors import DynError
 
 LAST_RESORT = 3
 """Seconds after which a process that was told to end and did not is ended by the kernel."""
-
-
-class ServedNode(Protocol):
-    """An rclpy node with a loop: ``failure`` says why the loop ended by itself, ``close`` makes the motors safe."""
-
-    @property
-    def failure(self) -> Exception | None: ...
-
-    def close(self) -> None: ...
-
-    def get_logger(self) -> Any: ...
-
-    def create_guard_condition(self, callback: Callable[[], None]) -> Any: ...
-
-    def destroy_node(self) -> Any: ...
 
 
 class StopSignal:
@@ -50,7 +34,7 @@ class StopSignal:
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _noticed)
+            signal.signal(number, lambda *_: None)  # the pipe tells the watcher
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         threading.Thread(target=self._watch, name="stop_signal", daemon=True).start()
 
@@ -69,18 +53,13 @@ class StopSignal:
         self._wake()
 
 
-def _noticed(number: int, frame: FrameType | None) -> None:
-    """Python-side handler: the pipe has already told the watcher."""
+def run(name: str, make: Callable[[], Any], args: Sequence[str] | None = None) -> int:
+    """Run a node until it is told to end; returns the process's exit status (0 clean, 1 failed, 2 wrong input).
 
-
-def _nothing() -> None:
-    """What the executor is woken with."""
-
-
-def run(name: str, make: Callable[[], ServedNode], args: Sequence[str] | None = None) -> int:
-    """Run a node until it is told to end; returns the process's exit status (0 clean, 1 failed, 2 wrong input)."""
+    The node that ``make`` makes has ``failure``, why its loop ended by itself, and ``close``, which makes motors safe.
+    """
     stop = StopSignal()
-    served: ServedNode | None = None
+    served: Any = None
     executor: SingleThreadedExecutor | None = None
     try:
         rclpy.init(args=list(args) if args is not None else None, signal_handler_options=SignalHandlerOptions.NO)
@@ -88,7 +67,7 @@ def run(name: str, make: Callable[[], ServedNode], args: Sequence[str] | None = 
         executor = SingleThreadedExecutor()
         executor.add_node(served)
         # The executor's own wake-up does not end a spin_once; work does.
-        stop.on_stop(served.create_guard_condition(_nothing).trigger)
+        stop.on_stop(served.create_guard_condition(lambda: None).trigger)
         while not stop.received:
             _serve(executor, served)
             if served.failure is not None:
@@ -115,7 +94,7 @@ def run(name: str, make: Callable[[], ServedNode], args: Sequence[str] | None = 
             signal.signal(number, signal.SIG_IGN)
 
 
-def _serve(executor: SingleThreadedExecutor, served: ServedNode) -> None:
+def _serve(executor: SingleThreadedExecutor, served: Any) -> None:
     """One callback, or half a second of waiting; a callback that fails is reported and the node keeps answering."""
     try:
         executor.spin_once(timeout_sec=0.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -32,11 +31,10 @@ from dyn_core.control import (
 )
 from dyn_core.errors import DynError, RefusedError
 from dyn_nodes.common.cdr import JointStateReader, MotorCommandPublisher
-from dyn_nodes.common.diagnostics import Report, cycle_values
+from dyn_nodes.common.diagnostics import Report
 from dyn_nodes.common.direct_subscription import take_newest
 from dyn_nodes.common.lifecycle import LoopLifecycleNode
 from dyn_nodes.common.message_checks import JointOrder
-from dyn_nodes.common.process import run
 from dyn_nodes.common.qos import STREAM
 from dyn_nodes.common.robot import load_fixed_robot
 from dyn_nodes.common.stamps import NANOSECONDS, nanoseconds
@@ -76,7 +74,7 @@ class ComputedTorqueController(LoopLifecycleNode):
         self._emergency_stop = EmergencyStop(self, self.safety)
         self._emergency_stop.watch(self.get_parameter("emergency_stop_timeout").value)
         self.create_service(Trigger, "~/cancel", self._on_cancel)
-        self._action = offer_action(self, self)
+        self._action = offer_action(self)
         self.create_timer(STATUS_PERIOD, lambda: self._status.publish(self._label, self._follower))
         self._serve()
 
@@ -299,7 +297,7 @@ class ComputedTorqueController(LoopLifecycleNode):
         values: dict[str, object] = {
             "robot": self.get_parameter("robot").value if self._robot is None else self._robot.name,
             "cycles": self._statistics.count,
-            **cycle_values(self._statistics.summary()),
+            **self._statistics.summary(),
             "missed deadlines": self._deadlines.missed,
             "joint states passed over": self._passed_over,
             "saturated cycles": self._saturated,
@@ -308,12 +306,3 @@ class ComputedTorqueController(LoopLifecycleNode):
         if self._loop is not None:
             values["scheduling"] = self._loop.scheduling
         return diagnosis(self._label, self.safety, self._follower, values)
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Entry point of the node."""
-    return run("computed_torque_controller", ComputedTorqueController, args)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

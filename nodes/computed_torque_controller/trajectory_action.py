@@ -6,8 +6,7 @@ What is decided about a goal is in ``dyn_core.control.Following``.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from dyn_core.control import (
     GOAL_POSITION,
@@ -17,7 +16,6 @@ from dyn_core.control import (
     PATH_TOLERANCE,
     SUCCESSFUL,
     Following,
-    Plan,
     Tolerances,
     TrackedState,
 )
@@ -34,39 +32,26 @@ PERIOD = 0.05
 """Seconds between two feedbacks."""
 
 
-class Controller(Protocol):
-    """What the action needs of the controller's node."""
-
-    joint_names: Sequence[str]
-
-    def follow(self, message: Any) -> Plan: ...
-
-    def cancel(self) -> bool: ...
-
-    def now(self) -> tuple[TrackedState | None, Plan | None, str]: ...
-
-
 class FollowJointTrajectoryServer:
-    """Offers the action on a node; goals are served by a timer, so that the executor stays free."""
+    """Offers the action on the controller's node, whose ``joint_names``, ``follow``, ``cancel`` and ``now`` it uses.
 
-    def __init__(self, node: Any, controller: Controller, action: Any) -> None:
+    Goals are served by a timer, so that the executor stays free.
+    """
+
+    def __init__(self, node: Any, action: Any) -> None:
         from rclpy.action import ActionServer, CancelResponse
 
-        self._node, self._controller, self._action = node, controller, action
+        self._controller, self._action = node, action
         self._goals: list[tuple[Any, Following]] = []
-        self._accept = CancelResponse.ACCEPT
         self._timer = node.create_timer(PERIOD, self._serve, autostart=False)
         self._server = ActionServer(
             node,
             action,
             "~/follow_joint_trajectory",
-            execute_callback=self._never,
+            execute_callback=lambda _: None,  # goals are executed by the timer
             handle_accepted_callback=self._on_accepted,
-            cancel_callback=lambda _: self._accept,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
         )
-
-    def _never(self, handle: Any) -> Any:
-        raise NotImplementedError("goals are executed by the timer")
 
     def _on_accepted(self, handle: Any) -> None:
         goal = handle.request
@@ -90,16 +75,14 @@ class FollowJointTrajectoryServer:
         now, present, cause = self._controller.now()
         for entry in list(self._goals):
             handle, following = entry
-            verdict = (INVALID_GOAL, "the controller is not active") if now is None else None
-            if now is not None:
-                if handle.is_cancel_requested:
-                    if present is not None and present.motion is following.plan.motion:
-                        self._controller.cancel()
-                    verdict = (SUCCESSFUL, "cancelled: braking, then holding")
-                else:
-                    verdict = following.check(now, present, cause)
-            if verdict is None:
-                assert now is not None
+            verdict: tuple[int, str] | None
+            if now is None:
+                verdict = (INVALID_GOAL, "the controller is not active")
+            elif handle.is_cancel_requested:
+                if present is not None and present.motion is following.plan.motion:
+                    self._controller.cancel()
+                verdict = (SUCCESSFUL, "cancelled: braking, then holding")
+            elif (verdict := following.check(now, present, cause)) is None:
                 handle.publish_feedback(self._feedback(now))
                 continue
             self._goals.remove(entry)
@@ -136,10 +119,10 @@ class FollowJointTrajectoryServer:
         return feedback
 
 
-def offer_action(node: Any, controller: Controller) -> FollowJointTrajectoryServer | None:
+def offer_action(node: Any) -> FollowJointTrajectoryServer | None:
     """Offer the action if ``control_msgs`` is installed."""
     try:
         action = importlib.import_module("control_msgs.action").FollowJointTrajectory
     except ImportError:
         return None
-    return FollowJointTrajectoryServer(node, controller, action)
+    return FollowJointTrajectoryServer(node, action)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,9 @@ from std_srvs.srv import Trigger
 
 from dyn_core.actuation import read_dac_file
 from dyn_core.errors import DynError, InputError, RefusedError
-from dyn_nodes.common.diagnostics import ERROR, OK, WARN, Report, cycle_values
+from dyn_nodes.common.diagnostics import ERROR, OK, WARN, Report
 from dyn_nodes.common.lifecycle import LoopLifecycleNode
 from dyn_nodes.common.message_checks import JointOrder, motor_codes
-from dyn_nodes.common.process import run
 from dyn_nodes.common.robot import load_fixed_robot
 from dyn_nodes.common.stamps import nanoseconds
 
@@ -62,11 +59,11 @@ class DacBridge(LoopLifecycleNode):
         if self._manager.watchdog > 0.0:
             self.create_timer(self._manager.watchdog / 4.0, self._sign_of_life)
         self._serve()
-        self._manager.ready()
+        self._manager.tell("READY=1")
 
     def close(self) -> None:
         """Stop the loop, write the safe codes, let the guardian go."""
-        self._manager.stopping()
+        self._manager.tell("STOPPING=1")
         super().close()
 
     def _configure(self, given: dict[str, Any]) -> str:
@@ -82,7 +79,7 @@ class DacBridge(LoopLifecycleNode):
         self._slice = given["command_timeout"] / SLICES
         subscription = self._listen(MotorCommand, TOPIC)
         self._source = CommandSource(self, subscription, given["publisher"], self._drops)
-        self._undo.append(self._source.close)
+        self._made.callback(self._source.close)
         places = ", ".join(f"{j} {p}" for j, p in zip(outputs.map.joints, outputs.places, strict=True))
         return f"configured for {self._robot.name}, safe codes written: {places}"
 
@@ -277,7 +274,7 @@ class DacBridge(LoopLifecycleNode):
         """For systemd's watchdog: the executor runs this, and vouches for the loop too."""
         patience = max(self._manager.watchdog / 2.0, 2.0 * self._given["command_timeout"]) if self._loop else 0.0
         if self._loop is None or time.monotonic() - self._cycled < patience:
-            self._manager.alive()
+            self._manager.tell("WATCHDOG=1")
 
     def _report(self) -> Report:
         source = self._source
@@ -294,7 +291,7 @@ class DacBridge(LoopLifecycleNode):
             "commands passed over": 0 if source is None else source.passed_over,
             "command timeouts": self._timeouts,
             "cycles": self._statistics.count,
-            **cycle_values(self._statistics.summary()),
+            **self._statistics.summary(),
         }
         outputs, guardian = self._outputs, self._guardian
         if outputs is not None:
@@ -311,14 +308,5 @@ class DacBridge(LoopLifecycleNode):
             level, sentence = WARN, f"not obeyed: {strangers}"
         elif self._label == "active" and not self._driving:
             level, sentence = WARN, "active, safe codes out, waiting for motor commands"
-        self._manager.status(sentence)
+        self._manager.tell(f"STATUS={sentence}")
         return level, sentence, values
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Entry point of the node."""
-    return run("dac_bridge", DacBridge, args)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

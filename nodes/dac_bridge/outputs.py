@@ -6,10 +6,9 @@ A file or a pipe takes one line per command: the time on the monotonic clock and
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from dyn_core import DynError, Robot
 from dyn_core.actuation import Calibration, Channel, ChannelEntry, ChannelMap, DacFile
@@ -111,57 +110,42 @@ class Outputs:
         while self._open:
             self._open.pop().close()
 
-    def __enter__(self) -> Outputs:
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
 
 def write_safe(dac: DacFile, robot: Robot, root: Path = IIO) -> list[tuple[str, DynError | None]]:
     """Write each output's safe code by itself, locked or not; each place, and what prevented it."""
+    found: list[tuple[str, DynError | None]] = []
 
-    def enable_off() -> None:
-        assert dac.enable is not None
-        _write_once(_enable_path(dac, root), str(dac.enable.off))
-
-    def safe_code(entry: ChannelEntry) -> int:
+    def safe_code(entry: ChannelEntry) -> str:
         channel = _channel(dac, entry, robot, root)
         rest = robot.actuation.resting_outputs[robot.joint_names.index(entry.joint)]
-        return min(max(channel.raw(float(rest)), channel.lowest), channel.highest)
+        return str(min(max(channel.raw(float(rest)), channel.lowest), channel.highest))
 
-    def code(entry: ChannelEntry) -> None:
-        folder = find_device(dac.device(entry.device).target, root)
-        _write_once(folder / f"out_voltage{entry.channel}_raw", str(safe_code(entry)))
+    @contextmanager
+    def attempt(place: str) -> Iterator[None]:
+        try:
+            yield
+        except DynError as error:
+            found.append((place, error))
+        else:
+            found.append((place, None))
 
-    def line(path: Path, entries: Sequence[ChannelEntry]) -> None:
-        _write_once(path, " ".join(str(safe_code(entry)) for entry in entries), attribute=False)
+    def write(path: Path, text: str, attribute: bool = True) -> None:
+        with closing(Output(path, attribute, lock=False)) as output:
+            output.write(text)
 
-    found = [("enable output", _attempt(enable_off))] if dac.enable is not None else []
+    if dac.enable is not None:
+        with attempt("enable output"):
+            write(_enable_path(dac, root), str(dac.enable.off))
     for device in dac.devices:
         own = sorted((entry for entry in dac.channels if entry.device == device.name), key=lambda e: e.channel)
         if device.kind == "iio":
-            found += [(dac.place(entry), _attempt(partial(code, entry))) for entry in own]
+            for entry in own:
+                with attempt(dac.place(entry)):
+                    write(find_device(device.target, root) / f"out_voltage{entry.channel}_raw", safe_code(entry))
         elif own:
-            path = dac.path.parent / user_path(device.target)
-            found.append((device.target, _attempt(partial(line, path, own))))
+            with attempt(device.target):
+                write(dac.path.parent / user_path(device.target), " ".join(map(safe_code, own)), attribute=False)
     return found
-
-
-def _write_once(path: Path, text: str, attribute: bool = True) -> None:
-    output = Output(path, attribute, lock=False)
-    try:
-        output.write(text)
-    finally:
-        output.close()
-
-
-def _attempt(write: Callable[[], None]) -> DynError | None:
-    try:
-        write()
-    except DynError as error:
-        return error
-    return None
 
 
 def _enable_path(dac: DacFile, root: Path) -> Path:

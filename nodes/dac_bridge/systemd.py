@@ -21,25 +21,10 @@ class ServiceManager:
             self.watchdog = 0.0
         """Seconds within which a sign of life is expected; 0 if none is."""
 
-    def ready(self) -> None:
-        """The service is up."""
-        self._send("READY=1")
-
-    def alive(self) -> None:
-        """A sign of life, for the watchdog."""
-        self._send("WATCHDOG=1")
-
-    def stopping(self) -> None:
-        """The service is ending."""
-        self._send("STOPPING=1")
-
-    def status(self, sentence: str) -> None:
-        """What ``systemctl status`` shows."""
-        self._send(f"STATUS={' '.join(sentence.split())}")
-
-    def _send(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """READY=1, WATCHDOG=1 (a sign of life), STOPPING=1, or STATUS=, which ``systemctl status`` shows."""
         if not self._address:
             return
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
-            sender.sendto(text.encode(), self._address)
+            sender.sendto(" ".join(text.split()).encode(), self._address)

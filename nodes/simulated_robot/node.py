@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 
@@ -19,13 +18,12 @@ from dyn_core.errors import DynError, InputError, RefusedError
 from dyn_core.simulation import Stepper
 from dyn_nodes.claims import claim_robot
 from dyn_nodes.common.cdr import CdrPublisher, MotorCommandPublisher, MotorCommandReader
-from dyn_nodes.common.diagnostics import ERROR, OK, WARN, Diagnostics, Report, cycle_values
+from dyn_nodes.common.diagnostics import ERROR, OK, WARN, Diagnostics, Report
 from dyn_nodes.common.direct_subscription import subscribe, take_newest
 from dyn_nodes.common.loop_thread import CycleStatistics, LoopThread, Pacer, quiet_interpreter
 from dyn_nodes.common.message_checks import DropCounter, JointOrder, wrench
 from dyn_nodes.common.message_sender import SenderReader
 from dyn_nodes.common.parameter_spec import declare, parameter_values
-from dyn_nodes.common.process import run
 from dyn_nodes.common.qos import LATCHED, STREAM
 from dyn_nodes.common.robot import load_fixed_robot
 from dyn_nodes.common.stamps import set_stamp
@@ -71,15 +69,9 @@ class SimulatedRobot(Node):
         self._released = not given["brakes"]
         self._reset_asked = False
         self._stopped_because = ""
-        self._command_age = 0
-        self._commands = 0
-        self._late = 0
-        self._timeouts = 0
-        self._passed_over = 0
-        self._foreign = 0
+        self._command_age = self._ticks = self._jumped = 0
+        self._commands = self._late = self._timeouts = self._passed_over = self._foreign = 0
         self._sender = b""
-        self._ticks = 0
-        self._jumped = 0
         self._warm_up()
 
         count = self._robot.mechanism.n
@@ -235,18 +227,14 @@ class SimulatedRobot(Node):
             self._watched = self._motor_publisher.get_subscription_count() > 0
             if self._platform is not None:
                 self._platform.look()
-        if self._watched:
-            self._publish_motors(now)
+        if self._watched:  # what the motors saw over the last period
+            volts = self._volts if self._released else np.zeros(self._robot.n)
+            torque, cut = self._effort[self._robot.joints], np.abs(volts) > self._voltage_limits
+            self._motor_state.publish((torque, volts, self._codes, cut), now)
         if self._platform is not None:
             self._platform.publish(stamp, self._position, self._velocity)
         if self._clock_publisher is not None and self._statistics.count % self._clock_every == 0:
             self._clock_publisher.publish(self._clock_message)
-
-    def _publish_motors(self, stamp: int) -> None:
-        """What the motors saw over the last period."""
-        volts = self._volts if self._released else np.zeros(self._robot.n)
-        torque, cut = self._effort[self._robot.joints], np.abs(volts) > self._voltage_limits
-        self._motor_state.publish((torque, volts, self._codes, cut), stamp)
 
     def _reset(self) -> None:
         take_newest(self._command_subscription, raw=True)  # sent before the reset, not meant for the time after it
@@ -283,7 +271,7 @@ class SimulatedRobot(Node):
         values: dict[str, object] = {
             "robot": self._robot.name,
             "cycles": self._statistics.count,
-            **cycle_values(self._statistics.summary()),
+            **self._statistics.summary(),
             "missed deadlines": self._pacer.missed,
             "time lost (s)": self._pacer.lost * self._period,
             "commands": self._commands,
@@ -299,12 +287,3 @@ class SimulatedRobot(Node):
         if self._released and self._command_age > self._command_periods:
             return WARN, "no motor command: the motors see 0 V", values
         return OK, "running", values
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Entry point of the node."""
-    return run("simulated_robot", SimulatedRobot, args)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

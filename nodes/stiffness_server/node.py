@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -30,13 +29,12 @@ from dyn_nodes.common.direct_subscription import subscribe, take_newest
 from dyn_nodes.common.geometry_messages import pose_array, rotation_array, wrench_array
 from dyn_nodes.common.message_checks import DropCounter, JointOrder, joint_state
 from dyn_nodes.common.parameter_spec import declare, parameter_values
-from dyn_nodes.common.process import run
 from dyn_nodes.common.robot import load_fixed_robot
 
 from .map_messages import grid_of, map_feedback, map_result
 from .messages import fill_response
 from .parameters import PARAMETERS
-from .threaded_action import Goal, ThreadedActionServer
+from .threaded_action import ThreadedActionServer
 
 FEEDBACK_PERIOD = 0.1
 """Shortest time between two feedbacks of a map (s)."""
@@ -64,10 +62,8 @@ class StiffnessServer(Node):
         first_queries(self._robot, self._frame)
         self._drops = DropCounter()
         self._last: np.ndarray | None = None
-        self._answered = 0
-        self._refused = 0
+        self._answered = self._refused = self._mapped = 0
         self._mapping = threading.Lock()
-        self._mapped = 0
         self._states = subscribe(self, JointState, "joint_states")
         self.create_service(GetStiffness, "get_stiffness", self._on_stiffness)
         self.create_service(GetDeflection, "get_deflection", self._on_deflection)
@@ -126,13 +122,11 @@ class StiffnessServer(Node):
         return self._answer(response, answer)
 
     def _answer(self, response: Any, answer: Answer) -> Any:
-        if answer.success:
-            self._answered += 1
-        else:
-            self._refused += 1
+        self._answered += answer.success
+        self._refused += not answer.success
         return fill_response(response, answer)
 
-    def _map(self, goal: Goal) -> MapStiffness.Result:
+    def _map(self, goal: Any, stopping: threading.Event) -> MapStiffness.Result:
         """Compute a map, in a thread of the action server."""
         if not self._mapping.acquire(blocking=False):
             return MapStiffness.Result(
@@ -151,10 +145,10 @@ class StiffnessServer(Node):
             table = empty_map(self._robot, grid, wrenches, frame)
             told = 0.0
             for done in fill(table, self._robot, grid):
-                if goal.stopping.is_set():
+                if stopping.is_set():
                     break
                 if time.monotonic() - told > FEEDBACK_PERIOD or done == table.size:
-                    goal.tell(map_feedback(table, done))
+                    goal.publish_feedback(map_feedback(table, done))
                     told = time.monotonic()
             self._mapped += 1
             return map_result(table)
@@ -172,12 +166,3 @@ class StiffnessServer(Node):
             "computing a map": self._mapping.locked(),
         }
         return OK, "ready", values
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Entry point of the node."""
-    return run("stiffness_server", StiffnessServer, args)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

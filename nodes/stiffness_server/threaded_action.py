@@ -13,65 +13,46 @@ KEPT = 60
 """Seconds that a result is kept for a client that has not fetched it yet."""
 
 
-class Goal:
-    """A goal that is being worked at, as the working thread sees it."""
-
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
-        self.stopping = threading.Event()
-        """Set when the goal is to be given up."""
-
-    @property
-    def request(self) -> Any:
-        """What was asked."""
-        return self._handle.request
-
-    def tell(self, feedback: Any) -> None:
-        """Publish feedback."""
-        self._handle.publish_feedback(feedback)
-
-
 class ThreadedActionServer(ActionServer):
-    """Works at goals: work(goal) returns the result, soon once `goal.stopping` is set.
+    """Works at goals: work(goal_handle, stopping) returns the result, soon once the event `stopping` is set.
 
     The result has the fields `success` (false: the goal is aborted) and `complete` (false: it was cancelled). rclpy
     would run the work inside the executor, where nothing else is answered until it ends; here the executor is only
     told the outcome.
     """
 
-    def __init__(self, node: Node, action_type: Any, name: str, work: Callable[[Goal], Any]) -> None:
+    def __init__(self, node: Node, action_type: Any, name: str, work: Callable[[Any, threading.Event], Any]) -> None:
         super().__init__(node, action_type, name, work, cancel_callback=self._on_cancel, result_timeout=KEPT)
         self._work = work
-        self._goals: dict[bytes, Goal] = {}
+        self._stopping: dict[bytes, threading.Event] = {}
         self._threads: list[threading.Thread] = []
 
     def notify_execute(self, goal_handle: Any, execute_callback: Any) -> None:
         """Called by rclpy in the executor's thread when a goal has been accepted."""
-        goal = self._goals[bytes(goal_handle.goal_id.uuid)] = Goal(goal_handle)
-        thread = threading.Thread(target=self._run, args=(goal, goal_handle), name="action", daemon=True)
+        stopping = self._stopping[bytes(goal_handle.goal_id.uuid)] = threading.Event()
+        thread = threading.Thread(target=self._run, args=(goal_handle, stopping), name="action", daemon=True)
         self._threads = [other for other in self._threads if other.is_alive()] + [thread]
         thread.start()
 
     def stop(self, timeout: float = 1.0) -> None:
         """Give up all goals, and wait for that."""
-        for goal in self._goals.values():
-            goal.stopping.set()
+        for stopping in self._stopping.values():
+            stopping.set()
         for thread in self._threads:
             thread.join(timeout)
 
     def _on_cancel(self, goal_handle: Any) -> CancelResponse:
-        goal = self._goals.get(bytes(goal_handle.goal_id.uuid))
-        if goal is not None:
-            goal.stopping.set()
+        if stopping := self._stopping.get(bytes(goal_handle.goal_id.uuid)):
+            stopping.set()
         return CancelResponse.ACCEPT
 
-    def _run(self, goal: Goal, goal_handle: Any) -> None:
+    def _run(self, goal_handle: Any, stopping: threading.Event) -> None:
         try:
-            result = self._work(goal)
+            result = self._work(goal_handle, stopping)
         except Exception as error:
             sentence = " ".join(str(error).split()) or type(error).__name__
             result = self.action_type.Result(message=f"unexpected {type(error).__name__}: {sentence}")
-        self._goals.pop(bytes(goal_handle.goal_id.uuid), None)
+        self._stopping.pop(bytes(goal_handle.goal_id.uuid), None)
 
         def conclude(handle: Any) -> Any:
             if not result.success:

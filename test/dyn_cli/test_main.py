@@ -45,7 +45,7 @@ def test_help_fits_one_screen_and_names_every_command(capsys: pytest.CaptureFixt
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
-    named = [line.find(f" {name:10} {registry.find(name).summary}") for line in lines for name in registry.NAMES]
+    named = [line.find(f" {name:10} {registry.help_of(name)[0]}") for line in lines for name in registry.NAMES]
     assert sum(place > 0 for place in named) == len(registry.NAMES)
 
 
@@ -70,7 +70,7 @@ def test_every_command_has_help_with_examples(
 
 @pytest.mark.parametrize("name", list(registry.NAMES))
 def test_every_example_is_understood(name: str) -> None:
-    for example in registry.find(name).examples:
+    for example in registry.find(name).EXAMPLES:
         program, *words = example.partition(" <")[0].split()
         assert program == "./dyn"
         assert cli.parse(words).command == name

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from dyn_cli.main import build_parser
 from dyn_core.errors import InputError
 from papers import PAPERS, report, reproduce
 from papers import __main__ as command
@@ -53,7 +54,7 @@ def test_the_status_says_whether_all_came_out(holds, monkeypatch, tmp_path, caps
     monkeypatch.setattr(command, "reproduce", lambda name: made)
     for as_json in (False, True):
         given = ["paper", "--output", str(tmp_path / "new" / "folder"), *(["--json"] if as_json else [])]
-        assert command.main(given) == (0 if holds else 1)
+        assert command.main(build_parser("reproduce").parse_args(given)) == (0 if holds else 1)
         out = capsys.readouterr().out
         if as_json:
             assert json.loads(out)["rows"][0]["verdict"] == ("agrees" if holds else "FAILS")

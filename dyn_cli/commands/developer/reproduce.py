@@ -20,5 +20,4 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, draw, write, and print the table; status 1 if something that should come out does not."""
-    given = [args.paper, *(["--output", args.output] if args.output else []), *(["--json"] if args.json else [])]
-    return int(import_module("papers.__main__").main(given))
+    return int(import_module("papers.__main__").main(args))

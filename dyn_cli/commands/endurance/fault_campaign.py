@@ -17,8 +17,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from dyn_robot.msg import ControllerStatus, MotorCommand
@@ -82,8 +83,7 @@ class Outcome:
         return not self.problems
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """What the motors and joints did at a time."""
 
     t: float
@@ -140,14 +140,14 @@ class Campaign:
 
     def __enter__(self) -> Campaign:
         with contextlib.ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            self.folder = folder
-            planned = self._planned(folder)
-            self.codes = folder / "codes.log"
+            self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            self.codes = self.folder / "codes.log"
+            planned = self._planned(self.folder)
             self.supervisor = stack.enter_context(Supervisor(planned, output=self.output.append))
             self.client = client = stack.enter_context(RobotClient(NAMESPACE))
-            client.node.create_subscription(ControllerStatus, f"{CONTROLLER}/status", self._on_status, LATCHED)
-            client.node.create_subscription(JointTrajectory, f"{CONTROLLER}/state", self._on_state, 10)
+            keep = client.node.create_subscription
+            keep(ControllerStatus, f"{CONTROLLER}/status", partial(setattr, self, "status"), LATCHED)
+            keep(JointTrajectory, f"{CONTROLLER}/state", partial(setattr, self, "state"), 10)
             self.watch = Watch(client, self.robot.actuation.voltage_limits)
             self._mode = client.node.create_publisher(String, f"{RELAY}/mode", LATCHED)
             self.tell_relay("pass")
@@ -174,18 +174,9 @@ class Campaign:
         relay = replace(nodes[-1], executable=RELAY, module=RELAY_MODULE, parameters={}, lifecycle=False)
         return replace(planned, nodes=(*nodes, relay))
 
-    def _on_status(self, message: ControllerStatus) -> None:
-        self.status = message
-
-    def _on_state(self, message: JointTrajectory) -> None:
-        self.state = message
-
     @property
     def lifecycle(self) -> list[str]:
         return [node.name for node in self.supervisor.system.nodes if node.lifecycle]
-
-    def pid(self, name: str) -> int:
-        return self.supervisor.pids[name]
 
     def tell_relay(self, mode: str) -> None:
         """What the relay does to joint states from now on."""
@@ -219,14 +210,15 @@ class Campaign:
         """Activate what can be; a request to a process that was killed is lost, so it is asked again."""
         for name in self.lifecycle:
             end = time.monotonic() + START_TIMEOUT
-            while not self._answers_state(name, 2.0):
+            while not self._answers(self.client.lifecycle_state, name, 2.0):
                 if time.monotonic() > end:
                     raise ClientError(f"{name} does not come up")
             self.client.activate(name, 60.0)
 
-    def _answers_state(self, name: str, patience: float) -> bool:
+    @staticmethod
+    def _answers(ask: Callable[[str, float], object], name: str, patience: float = 10.0) -> bool:
         try:
-            self.client.lifecycle_state(name, patience)
+            ask(name, patience)
         except ClientError:
             return False
         return True
@@ -280,15 +272,8 @@ class Campaign:
 
     def answers(self, name: str) -> bool:
         """Whether a process serves its requests."""
-        if name in self.lifecycle:
-            return self._answers_state(name, 10.0)
-        if name == RELAY:
-            return True
-        try:
-            self.client.diagnostics(name, 10.0)
-        except ClientError:
-            return False
-        return True
+        ask = self.client.lifecycle_state if name in self.lifecycle else self.client.diagnostics
+        return name == RELAY or self._answers(ask, name)
 
     def bridge_codes(self) -> list[int]:
         """The codes that the bridge wrote last."""
@@ -345,9 +330,6 @@ class Campaign:
                 result.problems.append("the arm does not follow its motion")
             if fault.expected == "stops":
                 result.problems.append("it went on, but should have stopped")
-        if dead and not self._bridge_is_safe():
-            result.problems.append(f"the bridge holds the codes {self.bridge_codes()}")
-
-    def _bridge_is_safe(self) -> bool:
         safe = [int(code) for code in self.robot.dac_codes(np.zeros(self.robot.n))]
-        return self.bridge_codes() == safe
+        if dead and self.bridge_codes() != safe:
+            result.problems.append(f"the bridge holds the codes {self.bridge_codes()}")

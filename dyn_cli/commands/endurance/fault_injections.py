@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from dyn_robot.msg import MotorCommand
@@ -23,34 +25,26 @@ from .fault_campaign import BRIDGE, RATE, RELAY, SAFE, STIFFNESS, Campaign, Expe
 BURST = 10_000
 
 
-def _kill(name: str) -> Callable[[Campaign], None]:
-    def inject(campaign: Campaign) -> None:
-        os.kill(campaign.pid(name), signal.SIGKILL)
-
-    return inject
+def _kill(name: str, campaign: Campaign) -> None:
+    os.kill(campaign.supervisor.pids[name], signal.SIGKILL)
 
 
-def _freeze(name: str, seconds: float) -> Callable[[Campaign], None]:
-    def inject(campaign: Campaign) -> None:
-        os.kill(campaign.pid(name), signal.SIGSTOP)
-        try:
-            campaign.pause(seconds)
-        finally:
-            os.kill(campaign.pid(name), signal.SIGCONT)
-        if name == SIMULATION:  # while it was frozen, so was the arm's time
-            campaign.began = time.monotonic() + 2.0 / RATE
-
-    return inject
-
-
-def _spoil(mode: str, seconds: float = 0.6) -> Callable[[Campaign], None]:
-    def inject(campaign: Campaign) -> None:
-        campaign.tell_relay(mode)
+def _freeze(name: str, seconds: float, campaign: Campaign) -> None:
+    process = campaign.supervisor.pids[name]
+    os.kill(process, signal.SIGSTOP)
+    try:
         campaign.pause(seconds)
-        if not mode.startswith("clock_step"):
-            campaign.tell_relay("pass")
+    finally:
+        os.kill(process, signal.SIGCONT)
+    if name == SIMULATION:  # while it was frozen, so was the arm's time
+        campaign.began = time.monotonic() + 2.0 / RATE
 
-    return inject
+
+def _spoil(mode: str, campaign: Campaign) -> None:
+    campaign.tell_relay(mode)
+    campaign.pause(0.6)
+    if not mode.startswith("clock_step"):
+        campaign.tell_relay("pass")
 
 
 def _conflict(campaign: Campaign) -> None:
@@ -67,25 +61,25 @@ def _conflict(campaign: Campaign) -> None:
         campaign.pause(0.002)
 
 
-def _burst_of_states(campaign: Campaign) -> None:
-    n = campaign.robot.n
-    message = JointState(name=list(campaign.robot.joint_names), position=[0.0] * n, velocity=[0.0] * n)
-    message.header.stamp.sec = 1
-    publisher = campaign.publisher(JointState, "joint_states")
+def _burst(campaign: Campaign, topic: str, message: Any) -> None:
+    publisher = campaign.publisher(type(message), topic)
     for k in range(BURST):
         publisher.publish(message)
         if k % 500 == 0:
             campaign.watch.look()
+
+
+def _burst_of_states(campaign: Campaign) -> None:
+    n = campaign.robot.n
+    message = JointState(name=list(campaign.robot.joint_names), position=[0.0] * n, velocity=[0.0] * n)
+    message.header.stamp.sec = 1
+    _burst(campaign, "joint_states", message)
 
 
 def _burst_of_trajectories(campaign: Campaign) -> None:
     point = JointTrajectoryPoint(positions=[float("nan")] * campaign.robot.n)
     message = JointTrajectory(joint_names=list(campaign.robot.joint_names), points=[point])
-    publisher = campaign.publisher(JointTrajectory, "joint_trajectory")
-    for k in range(BURST):
-        publisher.publish(message)
-        if k % 500 == 0:
-            campaign.watch.look()
+    _burst(campaign, "joint_trajectory", message)
 
 
 def _emergency_stop_in_a_burst(campaign: Campaign) -> None:
@@ -99,13 +93,10 @@ def _emergency_stop_in_a_burst(campaign: Campaign) -> None:
     campaign.pause(0.2)
 
 
-def _restart(name: str) -> Callable[[Campaign], None]:
-    def inject(campaign: Campaign) -> None:
-        with _load():
-            campaign.supervisor.restart(name)
-            campaign.pause(SAFE)
-
-    return inject
+def _restart(name: str, campaign: Campaign) -> None:
+    with _load():
+        campaign.supervisor.restart(name)
+        campaign.pause(SAFE)
 
 
 @contextlib.contextmanager
@@ -148,34 +139,33 @@ EXPECTED: dict[str, Expected] = {CONTROLLER: "stops", SIMULATION: "stops", BRIDG
 
 FAULTS: tuple[Fault, ...] = (
     *(
-        Fault(f"kill -9 of {name}", _kill(name), expected, short=name == CONTROLLER, hurt=name)
+        Fault(f"kill -9 of {name}", partial(_kill, name), expected, short=name == CONTROLLER, hurt=name)
         for name, expected in EXPECTED.items()
     ),
-    *(
-        Fault(f"SIGSTOP of {CONTROLLER}, {1e3 * seconds:g} ms", _freeze(CONTROLLER, seconds), short=seconds == 0.2)
-        for seconds in (0.05, 0.2, 0.5)
-    ),
-    Fault(f"SIGSTOP of {CONTROLLER}, 2 s", _freeze(CONTROLLER, 2.0), "stops"),
-    Fault(f"SIGSTOP of {SIMULATION}, 50 ms", _freeze(SIMULATION, 0.05)),
-    Fault(f"SIGSTOP of {SIMULATION}, 2 s", _freeze(SIMULATION, 2.0), "stops"),
-    Fault(f"SIGSTOP of {BRIDGE}, 500 ms", _freeze(BRIDGE, 0.5), "goes on"),
+    Fault(f"SIGSTOP of {CONTROLLER}, 50 ms", partial(_freeze, CONTROLLER, 0.05)),
+    Fault(f"SIGSTOP of {CONTROLLER}, 200 ms", partial(_freeze, CONTROLLER, 0.2), short=True),
+    Fault(f"SIGSTOP of {CONTROLLER}, 500 ms", partial(_freeze, CONTROLLER, 0.5)),
+    Fault(f"SIGSTOP of {CONTROLLER}, 2 s", partial(_freeze, CONTROLLER, 2.0), "stops"),
+    Fault(f"SIGSTOP of {SIMULATION}, 50 ms", partial(_freeze, SIMULATION, 0.05)),
+    Fault(f"SIGSTOP of {SIMULATION}, 2 s", partial(_freeze, SIMULATION, 2.0), "stops"),
+    Fault(f"SIGSTOP of {BRIDGE}, 500 ms", partial(_freeze, BRIDGE, 0.5), "goes on"),
     Fault("second publisher of motor commands", _conflict, "goes on", short=True),
-    Fault("joint states 20 ms late", _spoil("late 0.02")),
-    Fault("joint states 300 ms late", _spoil("late 0.3"), "stops"),
-    Fault("joint states duplicated", _spoil("duplicated"), "goes on"),
-    Fault("joint states out of order", _spoil("out_of_order")),
-    Fault("joint states not finite", _spoil("nan"), "stops", short=True),
-    Fault("joint states truncated", _spoil("truncated"), "stops", short=True),
-    Fault("joint states renamed", _spoil("renamed"), "stops"),
+    Fault("joint states 20 ms late", partial(_spoil, "late 0.02")),
+    Fault("joint states 300 ms late", partial(_spoil, "late 0.3"), "stops"),
+    Fault("joint states duplicated", partial(_spoil, "duplicated"), "goes on"),
+    Fault("joint states out of order", partial(_spoil, "out_of_order")),
+    Fault("joint states not finite", partial(_spoil, "nan"), "stops", short=True),
+    Fault("joint states truncated", partial(_spoil, "truncated"), "stops", short=True),
+    Fault("joint states renamed", partial(_spoil, "renamed"), "stops"),
     Fault(f"burst of {BURST} joint states", _burst_of_states),
     Fault(f"burst of {BURST} trajectories", _burst_of_trajectories, "goes on"),
     Fault("emergency stop in a burst", _emergency_stop_in_a_burst, "stops"),
     Fault("full disk under the logs", _full_disk, "goes on"),
-    Fault("clock step, 5 s ahead", _spoil("clock_step 5"), "stops", short=True),
-    Fault("clock step, 5 s back", _spoil("clock_step -5"), "stops"),
-    Fault("DDS peer lost (kill -9 of what publishes joint states)", _kill(RELAY), "stops", hurt=RELAY),
+    Fault("clock step, 5 s ahead", partial(_spoil, "clock_step 5"), "stops", short=True),
+    Fault("clock step, 5 s back", partial(_spoil, "clock_step -5"), "stops"),
+    Fault("DDS peer lost (kill -9 of what publishes joint states)", partial(_kill, RELAY), "stops", hurt=RELAY),
     *(
-        Fault(f"restart of {name} under load", _restart(name), expected, hurt=name)
+        Fault(f"restart of {name} under load", partial(_restart, name), expected, hurt=name)
         for name, expected in EXPECTED.items()
     ),
 )

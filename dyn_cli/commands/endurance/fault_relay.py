@@ -17,10 +17,10 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from dyn_nodes.common.direct_subscription import SubscriptionWaiter, WithheldGroup, subscribe, take_all
+from dyn_nodes.common.direct_subscription import SubscriptionWaiter, subscribe, take_all
 from dyn_nodes.common.process import StopSignal
 from dyn_nodes.common.qos import LATCHED, STREAM
-from dyn_nodes.common.stamps import NANOSECONDS
+from dyn_nodes.common.stamps import NANOSECONDS, nanoseconds, set_stamp
 
 MODES = ("pass", "late", "duplicated", "out_of_order", "nan", "truncated", "renamed", "clock_step", "silent")
 BLOCK = 4
@@ -36,9 +36,7 @@ class FaultRelay(Node):
         self._waiting: deque[tuple[float, JointState]] = deque()
         self._block: list[JointState] = []
         self._states = subscribe(self, JointState, "joint_states_true")
-        self._modes = self.create_subscription(
-            String, "~/mode", lambda _: None, LATCHED, callback_group=WithheldGroup()
-        )
+        self._modes = subscribe(self, String, "~/mode", LATCHED)
         self._publisher = self.create_publisher(JointState, "joint_states", STREAM)
         self._waiter = SubscriptionWaiter(self, self._states, self._modes)
 
@@ -80,8 +78,7 @@ class FaultRelay(Node):
             message.name = [f"{name}_old" for name in message.name]
         elif mode == "clock_step":
             stamp = message.header.stamp
-            nanoseconds = stamp.sec * NANOSECONDS + stamp.nanosec + round(self._number * NANOSECONDS)
-            stamp.sec, stamp.nanosec = divmod(nanoseconds, NANOSECONDS)
+            set_stamp(stamp, nanoseconds(stamp) + round(self._number * NANOSECONDS))
         for _ in range(3 if mode == "duplicated" else 1):
             self._publisher.publish(message)
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
-from dyn_cli.client.recorder import Recorder
 from dyn_cli.client.robot_client import CONTROLLER, ClientError, RobotClient
 from dyn_cli.setup.progress import Progress
 from dyn_core import Robot
 from dyn_core.trajectory import exercise_motion
+from dyn_nodes.common.stamps import nanoseconds
 
-from .trend import Trend, trend
+from .trend import trend
 
 SAMPLES = 240
 """Samples over a run; at least a second lies between two."""
@@ -41,9 +41,6 @@ class Limit:
     falls: bool = False
     """Whether the drift that matters is downwards."""
 
-    def allowed(self, size: float) -> float:
-        return self.absolute + self.relative * abs(size)
-
 
 LIMITS = {
     "memory": Limit("MB", 1.0, 0.01),
@@ -55,25 +52,6 @@ LIMITS = {
 }
 
 
-@dataclass
-class Series:
-    """One quantity over the run."""
-
-    owner: str
-    quantity: str
-    times: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-
-    def add(self, seconds: float, value: float) -> None:
-        self.times.append(seconds)
-        self.values.append(value)
-
-    def trend(self, after: float) -> Trend | None:
-        t, y = np.array(self.times), np.array(self.values)
-        kept = t >= after
-        return trend(t[kept], y[kept])
-
-
 class Soak:
     """Moves the robot there and back, and samples the running system."""
 
@@ -82,16 +60,13 @@ class Soak:
         self.last_fault = ""
         self.seconds = 0.0
         self._robot, self._client, self._pids, self._length = robot, client, pids, seconds
-        self._series: dict[tuple[str, str], Series] = {}
+        self.series: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        """Times (s) and values by process and quantity."""
         self._interval = max(1.0, seconds / SAMPLES)
         self._driven = robot.driven
         self._progress = Progress()
         self._begin = time.monotonic()
         self._told = 0.0
-
-    @property
-    def series(self) -> list[Series]:
-        return list(self._series.values())
 
     @property
     def warm_up(self) -> float:
@@ -131,22 +106,22 @@ class Soak:
             self._client.check()
             self._client.spin(0.1)
             self._followed.drain()
-            arrived = self._arrived(self._followed, goal, duration)
+            arrived = self._arrived(goal, duration)
             if time.monotonic() >= self._next_sample:
                 late = (time.monotonic() - self._next_sample) // self._interval
                 self._next_sample += self._interval * (1 + late)
-                self._sample(self._followed)
+                self._sample()
             if arrived:
                 return True
             if self._recovered():
                 return False
         return False
 
-    def _arrived(self, followed: Recorder, goal: np.ndarray, duration: float) -> bool:
-        if not followed.messages:
+    def _arrived(self, goal: np.ndarray, duration: float) -> bool:
+        if not self._followed.messages:
             return False
-        desired = followed.messages[-1].points[0]
-        since = desired.time_from_start.sec + 1e-9 * desired.time_from_start.nanosec
+        desired = self._followed.messages[-1].points[0]
+        since = 1e-9 * nanoseconds(desired.time_from_start)
         return bool(since > duration and np.abs(np.array(desired.positions) - goal).max() < 1e-6)
 
     def _recovered(self) -> bool:
@@ -160,13 +135,13 @@ class Soak:
         self._client.diagnostics(CONTROLLER)
         return True
 
-    def _sample(self, followed: Recorder) -> None:
+    def _sample(self) -> None:
         last, self.seconds = self.seconds, time.monotonic() - self._begin
         for name, pid in self._pids.items():
             for quantity, value in _process(pid).items():
                 self._add(name, quantity, value)
-        points = [(m.points[0].positions, m.points[1].positions) for m in followed.messages]
-        followed.messages.clear()
+        points = [(m.points[0].positions, m.points[1].positions) for m in self._followed.messages]
+        self._followed.messages.clear()
         self._add(CONTROLLER, "rate", self._cycles_per_state * len(points) / (self.seconds - last))
         if points:
             error = np.diff(np.array(points), axis=1)[:, 0][:, self._driven]
@@ -174,10 +149,10 @@ class Soak:
         self._tell()
 
     def _add(self, owner: str, quantity: str, value: float) -> None:
-        self._series.setdefault((owner, quantity), Series(owner, quantity)).add(self.seconds, value)
+        self.series.setdefault((owner, quantity), []).append((self.seconds, value))
 
     def _tell(self) -> None:
-        memory = sum(s.values[-1] for s in self.series if s.quantity == "memory")
+        memory = sum(samples[-1][1] for (_, quantity), samples in self.series.items() if quantity == "memory")
         text = f"{self.seconds / 60:.1f} of {self._length / 60:g} min, {self.motions} motions, {memory:.0f} MB"
         if self._progress.live:
             self._progress.wait(f"soak: {text},", self._begin)
@@ -189,32 +164,19 @@ class Soak:
 def soak_report(robot: Robot, soak: Soak, problem: str) -> dict[str, Any]:
     """What drifted, by how much, and what went wrong."""
     rows, problems = [], [problem] if problem else []
-    for series in soak.series:
-        found = series.trend(soak.warm_up)
-        limit = LIMITS[series.quantity]
+    for (owner, quantity), samples in soak.series.items():
+        t, values = np.array(samples).T
+        found, limit = trend(t[t >= soak.warm_up], values[t >= soak.warm_up]), LIMITS[quantity]
         if found is None:
             continue
-        allowed = limit.allowed(float(np.median(series.values)))
+        allowed = limit.absolute + limit.relative * abs(float(np.median(values)))
         drifts = found.falls_by(allowed) if limit.falls else found.grows_by(allowed)
-        rows.append(
-            {
-                "owner": series.owner,
-                "quantity": series.quantity,
-                "unit": limit.unit,
-                "first": found.first,
-                "last": found.last,
-                "growth": found.growth,
-                "growth_low": found.low,
-                "growth_high": found.high,
-                "allowed": allowed,
-                "drifts": drifts,
-            }
-        )
+        row = {"owner": owner, "quantity": quantity, "unit": limit.unit, "first": found.first, "last": found.last}
+        row |= {"growth": found.growth, "growth_low": found.low, "growth_high": found.high}
+        rows.append(row | {"allowed": allowed, "drifts": drifts})
         if drifts:
-            unit = f" {limit.unit}" if limit.unit else ""
-            problems.append(
-                f"{series.owner}: {series.quantity} drifts by {found.growth:+.3g}{unit} in {soak.seconds / 60:.1f} min"
-            )
+            amount = f"{found.growth:+.3g} {limit.unit}".rstrip()
+            problems.append(f"{owner}: {quantity} drifts by {amount} in {soak.seconds / 60:.1f} min")
     if soak.faults:
         many = "a fault" if soak.faults == 1 else f"{soak.faults} faults, the last"
         problems.append(f"the controller had {many}: {soak.last_fault}")
@@ -226,7 +188,7 @@ def soak_report(robot: Robot, soak: Soak, problem: str) -> dict[str, Any]:
         "warm_up_minutes": soak.warm_up / 60.0,
         "motions": soak.motions,
         "faults": soak.faults,
-        "samples": max((len(series.times) for series in soak.series), default=0),
+        "samples": max(map(len, soak.series.values()), default=0),
         "rows": rows,
         "problems": problems,
         "ok": not problems,

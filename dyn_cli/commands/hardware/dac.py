@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,8 @@ from dyn_cli.table import table
 if TYPE_CHECKING:
     from dyn_core import Robot
     from dyn_core.actuation import DacFile
+
+    Read = Callable[..., DacFile]
 
 NEEDS = "ros"
 EXAMPLES = ("./dyn dac check dac.yaml", "./dyn dac calibrate dac.yaml --joint elbow", "./dyn dac run dac.yaml")
@@ -44,8 +49,10 @@ def _points(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Do what the action says."""
+    from dyn_core.actuation import read_dac_file
+
     actions = {"check": _check, "safe": _safe, "calibrate": _calibrate, "run": _run}
-    return actions[args.action](args)
+    return actions[args.action](args, partial(read_dac_file, args.file))
 
 
 def _robot(args: argparse.Namespace, dac: DacFile) -> Robot:
@@ -58,13 +65,12 @@ def _robot(args: argparse.Namespace, dac: DacFile) -> Robot:
     return robot
 
 
-def _check(args: argparse.Namespace) -> int:
+def _check(args: argparse.Namespace, read: Read) -> int:
     """Say what is where; nothing is written."""
-    from dyn_core.actuation import read_dac_file
     from dyn_nodes.dac_bridge.outputs import Outputs
 
-    dac = read_dac_file(args.file)
-    with Outputs(dac, _robot(args, dac), Path(args.iio_root), lock=False) as outputs:
+    dac = read()
+    with closing(Outputs(dac, _robot(args, dac), Path(args.iio_root), lock=False)) as outputs:
         joints = outputs.map.joints
         rows = [("joint", "output", "volts", "safe code", "slew", "calibration")]
         for joint, place, channel, safe in zip(
@@ -84,16 +90,15 @@ def _check(args: argparse.Namespace) -> int:
     return 0
 
 
-def _safe(args: argparse.Namespace) -> int:
+def _safe(args: argparse.Namespace, read: Read) -> int:
     """Write the safe codes wherever that is possible, whoever holds the outputs."""
-    from dyn_core.actuation import read_dac_file
     from dyn_core.errors import DynError
     from dyn_nodes.dac_bridge.outputs import write_safe
 
     try:
-        dac = read_dac_file(args.file)
+        dac = read()
     except DynError as error:
-        dac = read_dac_file(args.file, calibrated=False)
+        dac = read(calibrated=False)
         print(f"dyn dac: without the calibration: {error}", file=sys.stderr)
     failed = False
     for place, problem in write_safe(dac, _robot(args, dac), Path(args.iio_root)):
@@ -104,24 +109,21 @@ def _safe(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace, read: Read) -> int:
     """Be the bridge, until told to end."""
-    from dyn_core.actuation import read_dac_file
     from dyn_nodes.bringup.systems import NodeSpec, System
-    from dyn_nodes.dac_bridge.node import main
+    from dyn_nodes.executables import main
 
-    dac = read_dac_file(args.file)
+    dac = read()
     robot = args.robot or dac.robot
     given = {"robot": robot, "dac": str(args.file), "iio_root": args.iio_root, "autostart": True}
     node = NodeSpec("dac_bridge", given, lifecycle=True)
-    return main([*System("control", (node,), args.namespace).ros_arguments(node)])
+    return main("dac_bridge", System("control", (node,), args.namespace).ros_arguments(node))
 
 
-def _calibrate(args: argparse.Namespace) -> int:
+def _calibrate(args: argparse.Namespace, read: Read) -> int:
     """Measure the channels with a person's help."""
-    from dyn_core.actuation import read_dac_file
-
     from .dac_calibration import calibrate
 
-    dac = read_dac_file(args.file, calibrated=False)
+    dac = read(calibrated=False)
     return calibrate(dac, _robot(args, dac), args)

@@ -7,13 +7,13 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from dyn_core import Robot
-from dyn_core.actuation import GAINS, Calibrated, Calibration, Channel, DacFile, read_calibration, write_calibration
+from dyn_core.actuation import GAINS, Calibrated, Calibration, DacFile, read_calibration, write_calibration
 from dyn_core.errors import InputError
 from dyn_nodes.dac_bridge.guardian import Guardian
 from dyn_nodes.dac_bridge.outputs import Outputs
@@ -54,7 +54,7 @@ def calibrate(dac: DacFile, robot: Robot, args: argparse.Namespace) -> int:
 @contextmanager
 def _held(dac: DacFile, robot: Robot, root: Path) -> Iterator[Outputs]:
     """The outputs, locked and guarded: safe codes at the start, at the end, and if this process dies."""
-    with Outputs(dac, robot, root) as outputs:
+    with closing(Outputs(dac, robot, root)) as outputs:
         guardian = Guardian(outputs, 1.0)
         try:
             problems = outputs.make_safe()
@@ -91,7 +91,7 @@ def _measure(dac: DacFile, outputs: Outputs, joint: str, volts: float, points: i
     nominal, measured = [], []
     print(f"{joint}, {outputs.places[at]}: type the measured volts, or skip")
     for wanted in np.linspace(zero - volts, zero + volts, points):
-        raw = _within(channel, float(wanted))
+        raw = min(max(channel.raw(float(wanted)), channel.lowest), channel.highest)
         values = outputs.map.rest()
         values[at] = raw
         outputs.write(values)
@@ -114,10 +114,6 @@ def _measure(dac: DacFile, outputs: Outputs, joint: str, volts: float, points: i
         return None
     entry = next(entry for entry in dac.channels if entry.joint == joint)
     return Calibrated(joint, dac.device(entry.device).target, entry.channel, found, residual, points)
-
-
-def _within(channel: Channel, volts: float) -> int:
-    return min(max(channel.raw(volts), channel.lowest), channel.highest)
 
 
 def _ask(question: str) -> str:

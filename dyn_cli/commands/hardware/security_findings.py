@@ -30,7 +30,7 @@ POLICIES = next(
 )
 OBEYED = "computed_torque_controller"
 TOPIC = "motor_commands"
-NODE = re.compile(r"(?:-m\0dyn_nodes\.|/lib/dyn_robot/)(\w+)(?:\.node)?\0(dac\0run\0)?")
+NODE = re.compile(r"(?:-m\0dyn_nodes\.executables\0|/lib/dyn_robot/)(\w+)\0|-m\0dyn_cli\.main\0dac\0run\0")
 NODES = ("simulated_robot", "computed_torque_controller", "dac_bridge", "stiffness_server")
 KINDS = {"topics": {"publish", "subscribe"}, "services": {"reply", "request"}, "actions": {"call", "execute"}}
 SECURITY_MARK = b"dds.sec.auth"
@@ -83,7 +83,7 @@ def processes(proc: Path = Path("/proc")) -> Iterator[Finding]:
     for folder in sorted(proc.glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             match = NODE.search((folder / "cmdline").read_bytes().decode(errors="replace"))
-            name = "" if match is None else "dac_bridge" if match[2] else match[1]
+            name = "" if match is None else match[1] or "dac_bridge"
             if name not in NODES:
                 continue
             env = _environment((folder / "environ").read_bytes())

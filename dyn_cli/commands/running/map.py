@@ -59,7 +59,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute or ask for the map, write its files and print its largest values; Ctrl-C keeps what is there."""
     from dyn_cli.figures.deflection_map import deflection_plot
-    from dyn_cli.figures.figure import png
+    from dyn_cli.figures.figure import drawn
     from dyn_core.errors import InputError
     from dyn_core.files import write_whole
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     complete = found.done == found.size
     files = [Path(name) for name in args.output or (f"{found.robot}_map.csv", f"{found.robot}_map.png")]
     for file in files:
-        write_whole(file, found.csv() if file.suffix == ".csv" else png(deflection_plot(found)))
+        write_whole(file, found.csv() if file.suffix == ".csv" else drawn(deflection_plot(found)))
     if not complete:
         kept = ", ".join(map(str, files))
         sentence = f"interrupted after {found.done} of {found.size} poses, which are kept in {kept}"

@@ -48,7 +48,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the answer; status 1 where there is nothing to show."""
     from dyn_core.stiffness_maps import DeflectionAnswer, as_json
 
-    answer = _computed(args) if args.offline else _asked(args)
+    if args.offline:
+        answer = _computed(args)
+    else:
+        from dyn_cli.client.stiffness_client import ask
+
+        answer = ask(args, given_pose(args))
     known = answer.success or any(
         getattr(answer, name, None) is not None for name in ("stiffness", "compliance", "translation")
     )
@@ -94,12 +99,6 @@ def _computed(args: argparse.Namespace) -> StiffnessAnswer | DeflectionAnswer:
     if args.wrench is not None:
         return deflection_answer(robot, at, np.array(args.wrench), frame)
     return stiffness_answer(robot, at, frame)
-
-
-def _asked(args: argparse.Namespace) -> StiffnessAnswer | DeflectionAnswer:
-    from dyn_cli.client.stiffness_client import ask
-
-    return ask(args, given_pose(args))
 
 
 def _stiffness_lines(answer: Any) -> list[str]:

@@ -56,8 +56,8 @@ def children(pid: int) -> dict[str, int]:
                 words = (entry / "cmdline").read_text().split("\0")
             except OSError:
                 continue
-            if parent == pid and "-m" in words:
-                found[words[words.index("-m") + 1].removeprefix("dyn_nodes.").removesuffix(".node")] = int(entry.name)
+            if parent == pid and "dyn_nodes.executables" in words:
+                found[words[words.index("dyn_nodes.executables") + 1]] = int(entry.name)
     return found
 
 
@@ -146,7 +146,7 @@ def test_simulated_time_a_parameter_file_and_a_clean_end(domain: int, tmp_path: 
 def test_wrong_arguments_are_one_line_and_status_2(domain: int, node: str, wrong: list[str]) -> None:
     if node == "stiffness_server" and "rate" in wrong[1]:
         pytest.skip("the stiffness server has no rate")
-    command = [sys.executable, "-m", f"dyn_nodes.{node}.node", "--ros-args", *wrong]
+    command = [sys.executable, "-m", "dyn_nodes.executables", node, "--ros-args", *wrong]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert ended.returncode == 2, ended.stderr
     lines = [line for line in ended.stderr.splitlines() if line.startswith(f"{node}: ")]

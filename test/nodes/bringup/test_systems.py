@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from dyn_core.errors import InputError
-from dyn_nodes.bringup.systems import ARGUMENTS, SYSTEMS, TABLES, Argument, absolute, arguments, system
+from dyn_nodes.bringup.systems import ARGUMENTS, SYSTEMS, TABLES, absolute, arguments, system
+from dyn_nodes.common.parameter_spec import ParameterSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 NO_LAUNCH = "launch_ros is not installed: it comes with a ROS 2 installation, not with pip"
@@ -70,7 +71,7 @@ def test_ros_arguments_keep_types() -> None:
     assert "__ns:=/left" in words
     assert "rate:=500.0" in words
     assert "publish_clock:=true" in words
-    assert "robot:='it''s'" in words
+    assert "robot:=\"it's\"" in words
 
 
 @pytest.mark.parametrize(
@@ -109,8 +110,8 @@ def test_an_unknown_system_is_refused() -> None:
 
 
 def test_argument_parsing() -> None:
-    assert Argument("x", 1, "").parse("3") == 3
-    assert Argument("x", False, "").parse("Yes") is True
+    assert ParameterSpec("x", 1, "").parse("3") == 3
+    assert ParameterSpec("x", False, "").parse("Yes") is True
     assert arguments({})["robot"] == "puma560"
     assert absolute("a/b/") == "/a/b"
     assert absolute("/") == ""

@@ -135,16 +135,8 @@ def bridge(domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
 
 
 def test_a_bridge_that_cannot_start_by_itself_says_why_and_ends(domain: int) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        f"dyn_nodes.{BRIDGE}.node",
-        "--ros-args",
-        "-p",
-        "robot:=planar_2r",
-        "-p",
-        "autostart:=true",
-    ]
+    given = ["--ros-args", "-p", "robot:=planar_2r", "-p", "autostart:=true"]
+    command = [sys.executable, "-m", "dyn_nodes.executables", BRIDGE, *given]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert ended.returncode == 2, ended.stderr
     assert "cannot configure: parameter dac: give the path of a DAC file" in ended.stderr

@@ -21,10 +21,8 @@ def test_notifications_arrive(abstract: bool, tmp_path: Path, monkeypatch: pytes
         monkeypatch.setenv("WATCHDOG_USEC", "500000")
         service = ServiceManager()
         assert service.watchdog == 0.5
-        service.ready()
-        service.alive()
-        service.status("all\nis well")
-        service.stopping()
+        for text in ("READY=1", "WATCHDOG=1", "STATUS=all\nis well", "STOPPING=1"):
+            service.tell(text)
         heard = [manager.recv(100).decode() for _ in range(4)]
     assert heard == ["READY=1", "WATCHDOG=1", "STATUS=all is well", "STOPPING=1"]
 
@@ -34,7 +32,7 @@ def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("WATCHDOG_USEC", "500000")
     monkeypatch.setenv("WATCHDOG_PID", "1")
     service = ServiceManager()
-    service.ready()
+    service.tell("READY=1")
     assert service.watchdog == 0.0
     monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere/at/all")
-    ServiceManager().alive()
+    ServiceManager().tell("WATCHDOG=1")

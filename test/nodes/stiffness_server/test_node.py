@@ -65,8 +65,9 @@ def maps(shared_arm: Arm) -> Iterator[Maps]:
 @pytest.fixture(scope="module")
 def wrist(domain: int) -> Iterator[RobotClient]:
     """A client of a stiffness server of spm_coaxial, which runs alone."""
-    command = [sys.executable, "-m", "dyn_nodes.stiffness_server.node", "--ros-args", "-r", "__ns:=/wrist"]
-    process = subprocess.Popen([*command, "-p", f"robot:={SPM.name}", "-p", "max_map_poses:=1000000"])
+    command = [sys.executable, "-m", "dyn_nodes.executables", "stiffness_server", "--ros-args"]
+    given = ["-r", "__ns:=/wrist", "-p", f"robot:={SPM.name}", "-p", "max_map_poses:=1000000"]
+    process = subprocess.Popen([*command, *given])
     try:
         with RobotClient("wrist") as client:
             assert client.wait(lambda: client.node.count_services("get_stiffness") > 0, 180.0)

@@ -16,7 +16,7 @@ import pytest
 
 from dyn_cli.client.robot_client import ClientError
 from dyn_cli.commands.endurance import soak as soak_command
-from dyn_cli.commands.endurance.soak_motions import Series, Soak, soak_report
+from dyn_cli.commands.endurance.soak_motions import Soak, soak_report
 from dyn_cli.setup import environment
 from dyn_core import load_robot
 
@@ -30,7 +30,7 @@ def soaked(**series: np.ndarray) -> Soak:
     soak.seconds, soak.motions = 3600.0, 300
     for name, values in series.items():
         quantity = name.replace("_", " ")
-        soak._series["node", quantity] = Series("node", quantity, HOUR.tolist(), values.tolist())
+        soak.series["node", quantity] = list(zip(HOUR.tolist(), values.tolist(), strict=True))
     return soak
 
 
@@ -88,7 +88,7 @@ def test_a_soak_that_is_cut_short_gives_its_table(
 ) -> None:
     def cut_short(soak: Soak) -> None:
         soak.seconds = 3600.0
-        soak._series["node", "threads"] = Series("node", "threads", HOUR.tolist(), [17.0] * HOUR.size)
+        soak.series["node", "threads"] = [(t, 17.0) for t in HOUR.tolist()]
         raise end
 
     monkeypatch.setattr("dyn_cli.supervision.running.running", not_running)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def test_check_shows_the_outputs_and_writes_nothing(iio: IioFolder, capsys: pyte
 
 
 def test_safe_writes_whatever_can_be_written(iio: IioFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    with Outputs(read_dac_file(iio.dac), load_robot("planar_2r"), iio.root):
+    with closing(Outputs(read_dac_file(iio.dac), load_robot("planar_2r"), iio.root)):
         assert dyn(iio, "safe") == 0, "whoever holds them"
     assert iio.safe()
     iio.enable.write_text("1\n")
@@ -156,7 +157,7 @@ def test_no_calibration_file_and_a_running_bridge_are_refused(
 ) -> None:
     assert dyn(iio, "calibrate") == 2
     assert "add `calibration: NAME.yaml`" in capsys.readouterr().err
-    with Outputs(read_dac_file(iio.dac), load_robot("planar_2r"), iio.root):
+    with closing(Outputs(read_dac_file(iio.dac), load_robot("planar_2r"), iio.root)):
         assert dyn(iio, "calibrate", "--output", str(iio.root / "cal.yaml")) == 2
     assert "another program drives it" in capsys.readouterr().err
     assert dyn(iio, "check", "--robot", "puma560") == 2
