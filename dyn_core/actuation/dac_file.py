@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import yaml
-
 from dyn_core.description.documents.yaml_document import Document
 from dyn_core.description.documents.yaml_section import YamlSection
+from dyn_core.description.documents.yaml_text import document_text
 from dyn_core.errors import InputError
 from dyn_core.files import user_path, write_whole
 
@@ -25,6 +24,10 @@ CALIBRATED_KEYS = ("joint", "device", "channel", "gain", "offset", "residual", "
 LEVELS = (("on", 1), ("off", 0))
 MOST_CHANNELS = 1023
 LARGEST_RAW = 2**31 - 1
+HEADING = """\
+# Written by dyn dac calibrate. Measured volts = offset + gain * volts by the converter's own figures;
+# offset and residual (the largest) in V.
+"""
 
 
 @dataclass(frozen=True)
@@ -137,23 +140,14 @@ def read_calibration(path: Path) -> tuple[Calibrated, ...]:
 
 def write_calibration(path: Path, robot: str, date: str, entries: tuple[Calibrated, ...]) -> None:
     """Write a calibration file whole; it is what ``read_calibration`` reads."""
-    lines = [
-        "# Written by dyn dac calibrate. Measured volts = offset + gain * volts by the converter's own figures.",
-        f"robot: {_quoted(robot)}",
-        f"date: {_quoted(date)}",
-        "channels:",
-    ]
-    for entry in entries:
-        lines += [
-            f"  - joint: {entry.joint}",
-            f"    device: {_quoted(entry.device)}",
-            f"    channel: {entry.channel}",
-            f"    gain: {entry.calibration.gain!r}",
-            f"    offset: {entry.calibration.offset!r}  # V",
-            f"    residual: {entry.residual:.3g}  # V, the largest",
-            f"    points: {entry.points}",
-        ]
-    write_whole(path, "\n".join(lines) + "\n")
+    channels = [
+        {
+            "joint": entry.joint, "device": entry.device, "channel": entry.channel, "gain": entry.calibration.gain,
+            "offset": entry.calibration.offset, "residual": float(f"{entry.residual:.3g}"), "points": entry.points,
+        }
+        for entry in entries
+    ]  # fmt: skip
+    write_whole(path, HEADING + document_text({"robot": robot, "date": date, "channels": channels}))
 
 
 def _devices(root: YamlSection) -> tuple[DeviceEntry, ...]:
@@ -236,7 +230,3 @@ def _matching(dac: DacFile, entries: tuple[Calibrated, ...]) -> dict[str, Calibr
             )
         found[entry.joint] = entry.calibration
     return found
-
-
-def _quoted(text: str) -> str:
-    return str(yaml.safe_dump(text, default_style='"', width=10_000, allow_unicode=True)).strip()

@@ -1,40 +1,39 @@
-"""Numbers and groups as text of a YAML document, which reads back as the same numbers."""
+"""Values as the text of a YAML document, which reads back as the same numbers."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+
+import numpy as np
+import yaml
 
 
-def number_text(x: object) -> str:
-    """The shortest text that reads back as the same number."""
-    return repr(float(str(x)) + 0.0).removesuffix(".0")
+class _Dumper(yaml.SafeDumper):
+    """Indents lists, repeats what occurs twice, and knows numpy's numbers."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
-def angle_text(x: float) -> str:
-    """Degrees where they are round and give the same number, else rad."""
-    degrees = round(math.degrees(x), 9)
-    return f"{number_text(degrees)} deg" if x and math.radians(degrees) == x else number_text(x)
+for kind in (float, np.float64):
+    _Dumper.add_representer(kind, lambda dumper, x: dumper.represent_float(float(x) + 0.0))  # no -0
+_Dumper.add_representer(np.int64, lambda dumper, x: dumper.represent_int(int(x)))
 
 
-def list_text(values: Iterable[object]) -> str:
-    """A list in one line; what is text already stays."""
-    return f"[{', '.join(_value(value) for value in values)}]"
+def document_text(values: Mapping[str, object]) -> str:
+    """A document of nested groups and lists, the innermost of them in one line each."""
+    options = {"sort_keys": False, "default_flow_style": None, "allow_unicode": True, "width": math.inf}
+    return str(yaml.dump(dict(values), Dumper=_Dumper, **options))
 
 
-def group_text(values: Mapping[str, object]) -> str:
-    """A group in one line; what is text already stays."""
-    return "{" + ", ".join(f"{key}: {_value(value)}" for key, value in values.items()) + "}"
-
-
-def line_text(text: str) -> str:
-    """Any text, quoted, on one line."""
-    return json.dumps(" ".join(text.split()), ensure_ascii=False)
-
-
-def _value(x: object) -> str:
-    return x if isinstance(x, str) else number_text(x)
+def angle_value(x: float) -> str | float:
+    """Degrees with their unit where they are round and give the same number, else rad."""
+    degrees = round(math.degrees(x), 9) + 0.0
+    return f"{repr(degrees).removesuffix('.0')} deg" if x and math.radians(degrees) == x else float(x)
 
 
 def rounded(x: float) -> float:

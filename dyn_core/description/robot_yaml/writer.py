@@ -17,18 +17,20 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError, InputError
-from dyn_core.mechanism import BASE, PRISMATIC, Frame, Mechanism
+from dyn_core.mechanism import BASE, PRISMATIC, Frame, Mechanism, Motors
 from dyn_core.spatial.poses import inverse, pose, rpy_from_rotation
 
 from ..documents.yaml_section import NAME
-from ..documents.yaml_text import angle_text, group_text, line_text, list_text, number_text, rounded, rounded_angle
+from ..documents.yaml_text import angle_value, document_text, rounded, rounded_angle
 from ..inertial import ROUNDING, Inertial
 from .dh_frames import PARALLEL, Row, frames_of_notation, modified_rows, standard_rows
-from .inertia import PRODUCTS
+from .inertia import ABOUT_COM, KHALIL, PRODUCTS
 from .joint import MOTOR_FIGURES
 
 SMALL_INERTIA = 1e-6  # part of J below which the inertia about the centre of mass is written as J
 ANGLES = ("theta", "alpha", "gamma")
+
+Group = dict[str, object]
 
 
 class Written(NamedTuple):
@@ -54,60 +56,58 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
     m, names = _renamed(mechanism, notes)
     if m.spherical is not None:
         notes.append("a spherical parallel manipulator, written by its joints and loops")
-    place = WRITERS[notation]
-    lines = [f"# {note}" for note in notes]
-    lines.append(f"name: {m.name}")
+    robot: dict[str, object] = {"name": m.name}
     if m.description:
-        lines.append(f"description: {line_text(m.description)}")
+        robot["description"] = " ".join(m.description.split())
     if sources:
-        lines.append("sources:")
-        lines += [f"  - {line_text(source)}" for source in sources]
-    lines.append(f"gravity: {list_text(m.gravity)}")
+        robot["sources"] = list(sources)
+    robot["gravity"] = m.gravity.tolist()
     if m.base is not None:
         body = _inertial(m.base.M, m.base.MS, m.base.J, pose(), notation)
-        lines.append(f"base: {group_text({'type': 'floating', 'name': m.base.name} | body)}")
-    lines.append(f"tool: {group_text(_on_link(m, m.frames[-1]))}")
-    lines.append("joints:")
+        robot["base"] = {"type": "floating", "name": m.base.name} | body
+    robot["tool"] = _on_link(m, m.frames[-1])
+    robot["joints"] = _joints(m, notation)
+    comment = "".join(f"# {note}\n" for note in notes)
+    return Written(comment + document_text(robot | _closed_chains(m)), notes, names)
+
+
+def _joints(m: Mechanism, notation: str) -> list[Group]:
+    """The joints that move, then fixed ones for the other frames."""
+    place = WRITERS[notation]
     notated = {BASE: pose()} | dict(enumerate(frames_of_notation(m, notation)))
-    for j in range(m.n):
+    entries = []
+    for j, name in enumerate(m.joint_names):
         axis = inverse(notated[int(m.parent[j])]) @ pose(m.R[j], m.p[j])
         kind = "prismatic" if m.joint_type[j] == PRISMATIC else "revolute"
-        lines += _entry(m.joint_names[j], kind, _link(m, int(m.parent[j])), place(axis, notated[j]))
-        lines += [f"    {key}: {value}" for key, value in _motion(m, j, notation).items()]
-        lines += _motor(m, j)
-        link: dict[str, object] = {"name": m.body_names[j]}
-        link |= _inertial(float(m.M[j]), m.MS[j], m.J[j], notated[j], notation)
+        link = {"name": m.body_names[j]} | _inertial(float(m.M[j]), m.MS[j], m.J[j], notated[j], notation)
         if shift := _origin(inverse(notated[j]) @ m.frames[j].T):
-            link["frame"] = group_text(shift)
+            link["frame"] = shift
         for beam in m.beams:
             if beam.body == j:
-                link["flexible"] = group_text({"E": beam.E, "I": beam.I, "modes": beam.modes})
+                link["flexible"] = {"E": beam.E, "I": beam.I, "modes": beam.modes}
         for each in m.compliances:
             if each.body == j:
                 tip = _origin(inverse(m.frames[j].T) @ pose(each.R, each.p))
-                link["compliance"] = group_text(tip | {"matrix": list_text(list_text(row) for row in each.C)})
-        lines += ["    link:", *(f"      {key}: {value}" for key, value in link.items())]
+                link["compliance"] = tip | {"matrix": each.C.tolist()}
+        parent: Group = {"name": name, "type": kind, "parent": _link(m, int(m.parent[j]))}
+        entries.append(parent | place(axis, notated[j]) | _motion(m, j, notation) | {"link": link})
     joints = set(m.joint_names)
     for extra in m.frames[m.n : -1]:
-        name = _unused(f"{extra.name}_fixed", joints)
-        there = inverse(notated[extra.body]) @ extra.T
-        lines += _entry(name, "fixed", _link(m, extra.body), place(there, pose()))
-        lines.append(f"    link: {group_text({'name': extra.name})}")
-    lines += _closed_chains(m)
-    return Written("\n".join(lines) + "\n", notes, names)
+        name, on = _unused(f"{extra.name}_fixed", joints), _link(m, extra.body)
+        there = place(inverse(notated[extra.body]) @ extra.T, pose())
+        entries.append({"name": name, "type": "fixed", "parent": on} | there | {"link": {"name": extra.name}})
+    return entries
 
 
-def _origin_and_axis(axis: Floats, N: Floats) -> str:
+def _origin_and_axis(axis: Floats, N: Floats) -> Group:
     """origin, and the joint's axis in N where it is not z."""
-    text = f"origin: {group_text(_origin(axis @ N))}"
-    if np.abs(N[2, :2]).max() < PARALLEL and N[2, 2] > 0.0:
-        return text
-    return f"{text}\n    axis: {list_text(rounded(x) for x in N[2, :3])}"
+    along_z = np.abs(N[2, :2]).max() < PARALLEL and N[2, 2] > 0.0
+    return {"origin": _origin(axis @ N)} | ({} if along_z else {"axis": [rounded(x) for x in N[2, :3]]})
 
 
-WRITERS: dict[str, Callable[[Floats, Floats], str]] = {
-    "dh": lambda axis, N: f"dh: {_rows(standard_rows(axis, N))}",
-    "mdh": lambda axis, N: f"mdh: {_rows(modified_rows(axis, N))}",
+WRITERS: dict[str, Callable[[Floats, Floats], Group]] = {
+    "dh": lambda axis, N: {"dh": _rows(standard_rows(axis, N))},
+    "mdh": lambda axis, N: {"mdh": _rows(modified_rows(axis, N))},
     "origin": _origin_and_axis,
 }
 
@@ -115,105 +115,96 @@ WRITERS: dict[str, Callable[[Floats, Floats], str]] = {
 # what moves, what weighs
 
 
-def _motion(m: Mechanism, j: int, notation: str) -> dict[str, str]:
+def _motion(m: Mechanism, j: int, notation: str) -> Group:
     """Limits, friction, stiffness, spring and motor of joint j."""
-    out: dict[str, str] = {}
-    angle = number_text if m.joint_type[j] == PRISMATIC else angle_text
-    limits: dict[str, object] = {}
+    out: Group = {}
+    angle = float if m.joint_type[j] == PRISMATIC else angle_value
+    limits: Group = {}
     if np.isfinite(m.position_limits[j]).all():
-        limits["position"] = list_text(angle(x) for x in m.position_limits[j])
+        limits["position"] = [angle(x) for x in m.position_limits[j]]
     bounds = {"velocity": m.velocity_limits[j], "effort": m.effort_limits[j]}
     limits |= {key: bound for key, bound in bounds.items() if math.isfinite(bound)}
     if limits:
-        out["limits"] = group_text(limits)
-    Ia, Fv, Fs = float(m.Ia[j]), float(m.Fv[j]), float(m.Fs[j])
+        out["limits"] = limits
+    Ia, Fv, Fs = m.Ia[j], m.Fv[j], m.Fs[j]
     if notation == "mdh":
-        out |= {key: number_text(value) for key, value in {"Ia": Ia, "Fv": Fv, "Fs": Fs}.items() if value}
+        out |= _unless_zero(Ia=Ia, Fv=Fv, Fs=Fs)
     else:
-        friction = {key: value for key, value in {"viscous": Fv, "coulomb": Fs}.items() if value}
-        out |= {"friction": group_text(friction)} if friction else {}
-        out |= {"rotor_inertia": number_text(Ia)} if Ia else {}
-    spring = 0.0 if m.springs is None else float(m.springs.K[j])
+        friction = _unless_zero(viscous=Fv, coulomb=Fs)
+        out |= ({"friction": friction} if friction else {}) | _unless_zero(rotor_inertia=Ia)
+    spring = 0.0 if m.springs is None else m.springs.K[j]
     if math.isfinite(m.stiffness[j]) and m.stiffness[j] != spring:
-        out["stiffness"] = number_text(m.stiffness[j])
+        out["stiffness"] = m.stiffness[j]
     if m.springs is not None and spring > 0.0:
-        rest = {"rest": angle(m.springs.rest[j])} if m.springs.rest[j] else {}
-        out["spring"] = group_text({"stiffness": number_text(spring)} | rest)
+        out["spring"] = {"stiffness": spring} | _unless_zero(rest=angle(m.springs.rest[j]))
     if m.mimic is not None and m.mimic.leader[j] != j:
-        follow = {"joint": m.joint_names[m.mimic.leader[j]], "multiplier": number_text(m.mimic.multiplier[j])}
-        out["mimic"] = group_text(follow | ({"offset": angle(m.mimic.offset[j])} if m.mimic.offset[j] else {}))
+        follow = {"joint": m.joint_names[m.mimic.leader[j]], "multiplier": m.mimic.multiplier[j]}
+        out["mimic"] = follow | _unless_zero(offset=angle(m.mimic.offset[j]))
     if not (m.active[j] or m.elastic[j]):
-        out["active"] = "false"
+        out["active"] = False
+    if m.motors is not None and not math.isnan(m.motors.gear[j]):
+        out["motor"] = _motor(m.motors, j)
     return out
 
 
-def _motor(m: Mechanism, j: int) -> list[str]:
-    """The drive of joint j, if any; its rotor's inertia and friction are among the joint's."""
-    motors = m.motors
-    if motors is None or math.isnan(motors.gear[j]):
-        return []
-    motor = {"gear_ratio": motors.gear[j]}
-    motor |= {key: getattr(motors, field)[j] for key, (field, _, _) in MOTOR_FIGURES.items()}
-    dac: dict[str, object] = {"bits": motors.dac_bits[j], "range": list_text([motors.dac_low[j], motors.dac_high[j]])}
+def _motor(motors: Motors, j: int) -> Group:
+    """The drive of joint j; its rotor's inertia and friction are among the joint's."""
+    dac: Group = {"bits": motors.dac_bits[j], "range": [motors.dac_low[j], motors.dac_high[j]]}
     channel = {"gain": motors.dac_gain[j], "sign": motors.dac_sign[j], "offset": motors.dac_offset[j]}
     dac |= {key: value for key, value in channel.items() if value != (0.0 if key == "offset" else 1.0)}
-    lines = [f"{key}: {number_text(value)}" for key, value in motor.items() if math.isfinite(value)]
-    return ["    motor:", *(f"      {line}" for line in lines), f"      dac: {group_text(dac)}"]
+    figures = {key: getattr(motors, field)[j] for key, (field, _, _) in MOTOR_FIGURES.items()}
+    figures = {key: value for key, value in figures.items() if math.isfinite(value)}
+    return {"gear_ratio": motors.gear[j]} | figures | {"dac": dac}
 
 
-def _inertial(M: float, MS: Floats, J: Floats, N: Floats, notation: str) -> dict[str, object]:
+def _unless_zero(**values: object) -> Group:
+    return {key: value for key, value in values.items() if value}
+
+
+def _inertial(M: float, MS: Floats, J: Floats, N: Floats, notation: str) -> Group:
     """Inertial parameters in the frame N of a body, whose own frame they are given in."""
     if M == 0.0:
         return {}
     body = Inertial.from_standard_parameters(M, MS, J)
     body.inertia[np.abs(body.inertia) < ROUNDING * np.abs(J).max()] = 0.0
     if not np.array_equal(N, pose()):
-        R, p = N[:3, :3], N[:3, 3]
-        body = Inertial(M, R.T @ (body.com - p), R.T @ body.inertia @ R)
-    _, moments, about_origin = body.standard_parameters()
-    if notation == "mdh" or 0.0 < np.abs(body.inertia).max() < SMALL_INERTIA * np.abs(about_origin).max():
-        return {"M": number_text(M)} | _unless_zero("MS", moments) | _tensor("J", about_origin)
-    return {"mass": number_text(M)} | _unless_zero("com", body.com) | _tensor("inertia", body.inertia)
-
-
-def _unless_zero(key: str, values: Floats) -> dict[str, object]:
-    return {key: list_text(values)} if values.any() else {}
-
-
-def _tensor(key: str, tensor: Floats) -> dict[str, object]:
-    """xx, yy, zz and the products that are not zero."""
-    if not tensor.any():
-        return {}
-    largest = np.abs(tensor).max()
-    entries: dict[str, object] = {}
-    for name, (a, b) in PRODUCTS.items():
-        value = 0.5 * float(tensor[a, b] + tensor[b, a])
-        if a == b or abs(value) > 1e-16 * largest:
-            entries[name] = value
-    return {key: group_text(entries)}
+        body = body.moved(inverse(N))
+    about_origin = body.standard_parameters()
+    largest = np.abs(body.inertia).max()
+    khalil = notation == "mdh" or 0.0 < largest < SMALL_INERTIA * np.abs(about_origin[2]).max()
+    mass_key, moment_key, inertia_key = KHALIL if khalil else ABOUT_COM
+    _, moment, tensor = about_origin if khalil else body
+    out: Group = {mass_key: M}
+    if moment.any():
+        out[moment_key] = moment.tolist()
+    if tensor.any():
+        entries = {name: 0.5 * float(tensor[a, b] + tensor[b, a]) for name, (a, b) in PRODUCTS.items()}
+        least = 1e-16 * np.abs(tensor).max()
+        out[inertia_key] = {name: x for name, x in entries.items() if name[0] == name[1] or abs(x) > least}
+    return out
 
 
 # closed chains
 
 
-def _closed_chains(m: Mechanism) -> list[str]:
+def _closed_chains(m: Mechanism) -> Group:
     """The entries `loops`, `assembly` and `platform`, none where no chain is closed."""
     if not m.loops:
-        return []
-    lines = ["loops:"]
-    for loop in m.loops:
-        lines += [f"  - name: {loop.name}", f"    kind: {loop.kind}"]
-        for key, frame in {"first": loop.first, "second": loop.second}.items():
-            lines.append(f"    {key}: {group_text(_on_link(m, frame))}")
+        return {}
+    out: Group = {
+        "loops": [
+            {"name": loop.name, "kind": loop.kind, "first": _on_link(m, loop.first), "second": _on_link(m, loop.second)}
+            for loop in m.loops
+        ]
+    }
     if m.assembly is not None:
-        texts = {
-            name: number_text(q) if kind == PRISMATIC else angle_text(q)
+        out["assembly"] = {
+            name: float(q) if kind == PRISMATIC else angle_value(q)
             for name, kind, q in zip(m.joint_names, m.joint_type, m.assembly, strict=True)
         }
-        lines.append(f"assembly: {group_text(texts)}")
     if m.platform is not None:
-        lines.append(f"platform: {_link(m, m.platform)}")
-    return lines
+        out["platform"] = _link(m, m.platform)
+    return out
 
 
 # refusals and names
@@ -293,35 +284,26 @@ def _link(m: Mechanism, body: int) -> str:
     return m.body_names[body] if body != BASE else "base" if m.base is None else m.base.name
 
 
-def _on_link(m: Mechanism, frame: Frame) -> dict[str, object]:
+def _on_link(m: Mechanism, frame: Frame) -> Group:
     """link, xyz and rpy of a frame in the described frame of the link that carries it."""
     on = pose() if frame.body == BASE else m.frames[frame.body].T
     return {"link": _link(m, frame.body)} | _origin(inverse(on) @ frame.T)
 
 
-# text
+# frames
 
 
-def _entry(name: str, kind: str, parent: str, placement: str) -> list[str]:
-    return [f"  - name: {name}", f"    type: {kind}", f"    parent: {parent}", f"    {placement}"]
-
-
-def _rows(rows: list[Row]) -> str:
+def _rows(rows: list[Row]) -> Group | list[Group]:
     """One row, or a list of rows; what is zero is left out."""
-    texts = []
-    for row in rows:
-        tidy = {key: rounded_angle(value) if key in ANGLES else rounded(value) for key, value in row.items()}
-        texts.append(group_text({key: angle_text(x) if key in ANGLES else x for key, x in tidy.items() if x}))
-    return texts[0] if len(texts) == 1 else list_text(texts)
+    groups: list[Group] = [
+        {key: angle_value(rounded_angle(x)) if key in ANGLES else rounded(x) for key, x in row.items()} for row in rows
+    ]
+    groups = [_unless_zero(**group) for group in groups]
+    return groups[0] if len(groups) == 1 else groups
 
 
-def _origin(T: Floats) -> dict[str, object]:
+def _origin(T: Floats) -> Group:
     """xyz and rpy, what is zero left out."""
     xyz = [rounded(x) for x in T[:3, 3]]
-    rpy = [rounded_angle(x) for x in rpy_from_rotation(T[:3, :3])]
-    out: dict[str, object] = {}
-    if any(xyz):
-        out["xyz"] = list_text(xyz)
-    if any(rpy):
-        out["rpy"] = list_text(angle_text(x) for x in rpy)
-    return out
+    rpy = [angle_value(rounded_angle(x)) for x in rpy_from_rotation(T[:3, :3])]
+    return ({"xyz": xyz} if any(xyz) else {}) | ({"rpy": rpy} if any(rpy) else {})
