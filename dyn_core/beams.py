@@ -19,6 +19,7 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import InputError
+from dyn_core.spatial.poses import skew
 
 SYMMETRY = 1e-9  # of the largest entry, by which a given compliance may differ from its transpose
 NODES = 24  # of the Gauss-Legendre rule per half turn of arc: exact to rounding for the products of sines in (18)
@@ -159,22 +160,9 @@ def own_compliance(matrix: Any) -> Floats:
     return np.asarray(C)
 
 
-def series(parts: list[tuple[Floats, Floats, Floats]]) -> Floats:
-    """C (6, 6) at a point of beams in a row: the sum of X C_k X^T over parts (C_k, R_k, p_k).
-
-    R_k (3, 3) and p_k (3,): axes and place of the tip of part k in the axes of the point, when the rest is rigid.
-    """
-    C = np.zeros((6, 6))
-    for part, R, p in parts:
-        X = tip_jacobian(R, -np.asarray(p))
-        C += X @ part @ X.T
-    return C
-
-
 def tip_jacobian(R: Floats, arm: Floats) -> Floats:
     """(6, 6): motion of a point at `arm` from a tip per motion of the tip in the tip's axes R, both in base axes."""
-    x, y, z = arm
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R
-    X[:3, 3:] = np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]) @ R
+    X[:3, 3:] = -skew(arm) @ R
     return X

@@ -1,6 +1,6 @@
 """Computed torque, limits, braking, safety states."""
 
-from .braking import Brake, Line
+from .braking import Brake
 from .computed_torque import Command, ComputedTorque
 from .first_calls import PARTS, Part, compile_kernels
 from .goal_tolerances import (
@@ -15,7 +15,7 @@ from .goal_tolerances import (
 )
 from .limits import KINDS, Excess, Limits, Margins
 from .motion_intake import MotionIntake
-from .motion_plan import DesiredMotion, Plan, TrackedState, Waypoints
+from .motion_plan import Line, Plan, TrackedState, Waypoints
 from .safety_state import EmergencyStopPressed, Safety
 from .simulated_stop import Stop, simulate_stop
 from .trajectory_follower import Follower
@@ -34,7 +34,6 @@ __all__ = [
     "Command",
     "ComputedTorque",
     "DeadlineWatch",
-    "DesiredMotion",
     "EmergencyStopPressed",
     "Excess",
     "Follower",

@@ -19,27 +19,13 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import InputError
-from dyn_core.trajectory.joint_trajectory import Sample
+from dyn_core.trajectory.joint_trajectory import Sample, Trajectory
 
 from .computed_torque import Command, ComputedTorque
 from .limits import Limits
-from .motion_plan import DesiredMotion
 
 RESERVE = 0.9
 """Part of the torques that a braking may use; the rest is left to the feedback."""
-
-
-class Line:
-    """The motion q + qd s: a robot that would go on as it is."""
-
-    def __init__(self, q: Floats, qd: Floats) -> None:
-        self._q, self._qd = q.copy(), qd.copy()
-        self._none = np.zeros_like(qd)
-        self.duration = np.inf
-
-    def sample(self, t: float) -> Sample:
-        """q, q', q'' at the time t."""
-        return self._q + self._qd * t, self._qd, self._none
 
 
 def at_path_speed(path: Sample, u: float, rate: float) -> Sample:
@@ -109,7 +95,7 @@ class Brake:
         return min(max(strongest, self._weakest), self._strongest)
 
     def command(
-        self, path: DesiredMotion, s: float, speed: PathSpeed, q: Floats, qd: Floats, target: float = 0.0
+        self, path: Trajectory, s: float, speed: PathSpeed, q: Floats, qd: Floats, target: float = 0.0
     ) -> tuple[Sample, Command]:
         """Desired state and command of a robot at q, qd that slows down to a target path speed; sets its rate."""
         at = path.sample(s)

@@ -9,9 +9,10 @@ import numpy as np
 
 from dyn_core.errors import DynError, RefusedError
 from dyn_core.robots.robot import Robot
+from dyn_core.trajectory.joint_trajectory import Trajectory
 
 from .limits import Limits
-from .motion_plan import DesiredMotion, Waypoints
+from .motion_plan import Waypoints
 
 BETWEEN = 8
 """Instants between two points at which a motion is checked, at most MOST altogether."""
@@ -22,7 +23,7 @@ ROUNDING = 1e-6
 """Part of a limit by which a motion may exceed it: a spline overshoots the limit at which a point lies by this."""
 
 
-def check_motion(motion: DesiredMotion, points: Waypoints, limits: Limits) -> None:
+def check_motion(motion: Trajectory, points: Waypoints, limits: Limits) -> None:
     """Refuse a motion that exceeds a position or velocity limit at a point or between points, with joint and place."""
     ends = points.times if points.times[0] == 0.0 else np.concatenate(([0.0], points.times))
     parts = max(1, min(BETWEEN, MOST // len(ends)))
@@ -45,7 +46,7 @@ def check_motion(motion: DesiredMotion, points: Waypoints, limits: Limits) -> No
             raise RefusedError(what, f"{limits.names[j]} {at} ({times[i]:.3g} s): {value[i, j]:.4g} is not in {bounds}")
 
 
-def check_torques(motion: DesiredMotion, points: Waypoints, robot: Robot, limits: Limits) -> None:
+def check_torques(motion: Trajectory, points: Waypoints, robot: Robot, limits: Limits) -> None:
     """Refuse a motion that needs more torque or voltage than motors and joints can give, with joint and place."""
     if not limits.driven.all():
         return  # joints without motors move as the dynamics says, not as the motion does
@@ -67,7 +68,7 @@ def check_torques(motion: DesiredMotion, points: Waypoints, robot: Robot, limits
             )
 
 
-def check_closure(motion: DesiredMotion, robot: Robot) -> None:
+def check_closure(motion: Trajectory, robot: Robot) -> None:
     """Refuse a motion on whose way closed chains cannot close or are singular, or move a joint beyond its limits."""
     if not robot.mechanism.loops:
         return

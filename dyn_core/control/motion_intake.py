@@ -9,10 +9,11 @@ import numpy as np
 from dyn_core.arrays import Floats
 from dyn_core.errors import RefusedError
 from dyn_core.robots.robot import Robot
+from dyn_core.trajectory.joint_trajectory import Trajectory
 
 from .limits import Limits
 from .motion_check import check_closure, check_motion, check_torques
-from .motion_plan import DesiredMotion, Plan, Waypoints, joined
+from .motion_plan import Plan, Waypoints, joined
 from .trajectory_follower import NANOSECONDS, Follower
 
 LEADS = (0.02, 0.2, 1.0)
@@ -76,10 +77,10 @@ class MotionIntake:
                 return plan
         raise RefusedError("not ready in time")
 
-    def _motion_from(self, start: int, points: Waypoints) -> DesiredMotion:
+    def _motion_from(self, start: int, points: Waypoints) -> Trajectory:
         return joined(points, self._follower.ahead(start), self._start_tolerance, self._limits.names)
 
-    def _check(self, motion: DesiredMotion, points: Waypoints) -> None:
+    def _check(self, motion: Trajectory, points: Waypoints) -> None:
         check_motion(motion, points, self._limits)
         check_closure(motion, self._robot)
         check_torques(motion, points, self._robot, self._limits)

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import RefusedError
-from dyn_core.trajectory.joint_trajectory import Sample, through_points
+from dyn_core.trajectory.joint_trajectory import Sample, Trajectory, through_points
 
 REST = 1e-6
 """Velocity below which a trajectory's end counts as at rest (rad/s or m/s)."""
-
-
-class DesiredMotion(Protocol):
-    """A desired motion of n joints over time."""
-
-    @property
-    def duration(self) -> float: ...
-
-    def sample(self, t: Any) -> Sample:
-        """Desired position, velocity and acceleration at the time t (s), (n,) each."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -52,19 +41,17 @@ class TrackedState(NamedTuple):
     """(n,) measured."""
 
 
-class Hold:
-    """Stay at one position."""
+class Line:
+    """The motion q + qd s: a robot that goes on as it is or, without a speed, stays where it is."""
 
-    def __init__(self, q: Floats) -> None:
-        rest = np.zeros_like(q)
-        self._state = (q.copy(), rest, rest)
-
-    @property
-    def duration(self) -> float:
-        return 0.0
+    def __init__(self, q: Floats, qd: Floats | None = None) -> None:
+        self.n, self.duration = len(q), 0.0 if qd is None else np.inf
+        self._none = np.zeros_like(q)
+        self._q, self._qd = q.copy(), self._none if qd is None else qd.copy()
 
     def sample(self, t: Any) -> Sample:
-        return self._state
+        """q, q', q'' at the time t."""
+        return self._q + self._qd * t, self._qd, self._none
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ class Plan:
     """A motion that begins at ``start`` (ns, on the clock of the joint states' stamps)."""
 
     start: int
-    motion: DesiredMotion
+    motion: Trajectory
 
     def sample(self, now: int) -> Sample:
         """Desired state at the stamp ``now`` (ns)."""
@@ -87,7 +74,7 @@ class Plan:
         return replace(self, start=self.start + nanoseconds)
 
 
-def joined(points: Waypoints, present: Sample, tolerance: float, names: Sequence[str] = ()) -> DesiredMotion:
+def joined(points: Waypoints, present: Sample, tolerance: float, names: Sequence[str] = ()) -> Trajectory:
     """The motion through the checked points that begins in the ``present`` desired state.
 
     If the first point lies at a time above 0 the present state is put before it; if it lies at 0 it must agree with the

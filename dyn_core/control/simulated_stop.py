@@ -9,9 +9,9 @@ import numpy as np
 from dyn_core.arrays import Floats
 from dyn_core.robots.robot import Robot
 from dyn_core.simulation.stepper import Stepper
+from dyn_core.trajectory.joint_trajectory import Trajectory
 
 from .braking import Brake, PathSpeed
-from .motion_plan import DesiredMotion
 
 
 class Stop(NamedTuple):
@@ -43,7 +43,7 @@ class Stop(NamedTuple):
 
 def simulate_stop(
     robot: Robot,
-    path: DesiredMotion,
+    path: Trajectory,
     s: float,
     brake: Brake | None = None,
     seconds: float = 1.0,

@@ -10,9 +10,9 @@ from dyn_core.arrays import Floats
 from dyn_core.errors import DynError
 from dyn_core.trajectory.joint_trajectory import Sample
 
-from .braking import Brake, Line, PathSpeed, at_path_speed
+from .braking import Brake, PathSpeed, at_path_speed
 from .computed_torque import Command, ComputedTorque
-from .motion_plan import Hold, Plan, TrackedState
+from .motion_plan import Line, Plan, TrackedState
 from .safety_state import Safety
 from .watchdogs import SAFE_STOP, SLOW_DOWN, LimitWatch
 
@@ -156,7 +156,7 @@ class Follower:
     def _begun(self, stamp: int, q: Floats) -> Plan:
         """The plan at a stamp: the one before, or one that begins now."""
         if self.plan is None:
-            self.plan = Plan(stamp, Hold(q))
+            self.plan = Plan(stamp, Line(q))
         following = self._next
         if following is not None and stamp >= following.start and not self._cancelling:
             with self._lock:
@@ -201,7 +201,7 @@ class Follower:
     def _watch_stop(self, stamp: int, speed: PathSpeed, q_d: Floats) -> None:
         self._stop_began = self._stop_began or stamp
         if speed.u == 0.0:
-            self.plan, self.path_speed = Plan(stamp, Hold(q_d)), PathSpeed()
+            self.plan, self.path_speed = Plan(stamp, Line(q_d)), PathSpeed()
             self._cancelling, self._stop_began, self._slow_until = False, 0, 0
             self.safety.at_rest()
         elif stamp - self._stop_began > self._stop_timeout:

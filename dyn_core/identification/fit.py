@@ -64,16 +64,11 @@ class Identification:
     @property
     def verdicts(self) -> tuple[str, ...]:
         """(b,) `ok`, `poor` (relative standard deviation above 30 %), `near 0` (by two of them), or `not excited`."""
-        return tuple(
-            "not excited"
-            if not np.isfinite(std)
-            else "near 0"
-            if relative > 50.0
-            else "poor"
-            if relative > POOR
-            else "ok"
-            for std, relative in zip(self.std, self.relative_std, strict=True)
+        relative = self.relative_std
+        found = np.select(
+            [~np.isfinite(self.std), relative > 50.0, relative > POOR], ["not excited", "near 0", "poor"], "ok"
         )
+        return tuple(found.tolist())
 
     @property
     def physical(self) -> Floats:

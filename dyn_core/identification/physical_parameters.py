@@ -22,8 +22,6 @@ from dyn_core.mechanism import Mechanism
 
 ROWS, COLUMNS = np.tril_indices(4)
 """The ten entries of a symmetric or lower triangular 4 x 4 matrix."""
-PRIOR = 1.0
-"""How far, relative to itself, the prior is trusted (standard deviation) where the motion does not show better."""
 
 
 def pseudo_inertia(parameters: Floats) -> Floats:
@@ -93,11 +91,11 @@ def physical_parameters(
     known = np.concatenate([np.zeros(INERTIAL * n), (drives / scale).ravel()])
 
     def residual(x: Floats) -> Floats:
-        return np.concatenate([KR @ parts(x)[0].ravel() - target, (x - known) / PRIOR])
+        return np.concatenate([KR @ parts(x)[0].ravel() - target, x - known])
 
     def jacobian(x: Floats) -> Floats:
         J = np.zeros((b + len(x), len(x)))
-        J[b:] = np.eye(len(x)) / PRIOR
+        J[b:] = np.eye(len(x))
         for j, change in enumerate(parts(x)[1]):
             J[:b, INERTIAL * j : INERTIAL * (j + 1)] = KR[:, WIDTH * j : WIDTH * j + INERTIAL] @ change.T
             for k, kind in enumerate((IA, FV, FS)):

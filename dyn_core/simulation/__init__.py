@@ -4,7 +4,7 @@ from dyn_core.dynamics.tree.integrators import FIXED_STEP
 from dyn_core.robots.engine import Singularity
 
 from .drive import steps_per_period
-from .kernel_cache import kernels_compiled
+from .engines import kernels_compiled
 from .platform import PlatformResult, simulate_platform
 from .result import SimulationResult
 from .stepper import ADAPTIVE, Stepper, simulate

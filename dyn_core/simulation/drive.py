@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from dyn_core.arrays import Floats
+from dyn_core.dynamics.loops.virtual_springs import RADIUS
 from dyn_core.errors import InputError
 from dyn_core.robots.robot import Robot
 
 NO_MOTORS = np.zeros((0, 10))
-Drive = Callable[[float, Floats, Floats], Any]
-"""f(t, q, qd), called at the start of each DAC period."""
 
 
 def check_times(h: float, duration: float = 0.0) -> None:
@@ -24,11 +23,15 @@ def check_times(h: float, duration: float = 0.0) -> None:
         raise InputError(f"the duration must be a number of seconds not below zero, found {duration}")
 
 
-def chosen(volts: Any, forces: Any, what: str = "torques") -> tuple[Any, bool | None]:
-    """The drive, and whether it is one of forces; None where the robot says that itself, see `motors_of`."""
+def prepared(
+    robot: Robot, volts: Any, forces: Any, h: float, duration: float, what: str = "torques"
+) -> tuple[Any, Floats, int]:
+    """The drive, the motors that it drives (see `motors_of`), and how many rows the motion has."""
+    check_times(h, duration)
     if volts is not None and forces is not None:
         raise InputError(f"give either volts or {what}, not both")
-    return (volts, False) if volts is not None else (forces, True if forces is not None else None)
+    by_force = None if volts is None and forces is None else volts is None
+    return forces if volts is None else volts, motors_of(robot, by_force), round(duration / h) + 1
 
 
 def motors_of(robot: Robot, by_force: bool | None) -> Floats:
@@ -52,6 +55,13 @@ def steps_per_period(dac_period: float, h: float) -> int:
     if hold < 1 or abs(hold * h - dac_period) > 1e-9 * dac_period:
         raise InputError(f"the DAC period {dac_period:g} s is not a whole number of steps of {h:g} s")
     return hold
+
+
+def steps_within(h: float, substeps: int | None, rate: float = 0.0) -> int:
+    """Steps of the integrator within h (s): as many as given, or as springs with this rate (1/s) need."""
+    if substeps is not None and substeps < 1:
+        raise InputError(f"substeps must be at least one, found {substeps}")
+    return substeps or max(1, ceil(h * rate / RADIUS * (1.0 - 1e-6)))
 
 
 def per_row(name: str, value: Any, count: int, positive: bool = False) -> Floats:

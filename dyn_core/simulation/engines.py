@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dyn_core.arrays import Floats
+from dyn_core.dynamics.tree import integrators
 from dyn_core.dynamics.tree.integrators import DRIVE, QD, QDD, RUNGE_KUTTA, TAU, both_rates, move
 from dyn_core.errors import ClosureError, InputError, SingularityError
+from dyn_core.jit.cache import cache_folder
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.engine import Engine, Held, Singularity, State
 from dyn_core.robots.robot import Robot
@@ -96,6 +99,11 @@ def engine_of(robot: Robot, motors: Floats, method: str, h: float) -> Engine:
     if method == "euler":
         raise InputError(f"{robot.name} is not a tree of independent joints, which 'euler' is for; use rk3 or rk4")
     return GeneralEngine(robot, motors)
+
+
+def kernels_compiled() -> bool:
+    """Whether machine code of the integrators is kept; without it a first start compiles for a minute or two."""
+    return cache_folder(Path(integrators.__file__)).exists()
 
 
 def singularity_after(robot: Robot, q: Floats, t: float) -> Singularity | None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.dynamics.loops.virtual_springs import RADIUS, fastest_rate
+from dyn_core.dynamics.loops.virtual_springs import fastest_rate
 from dyn_core.dynamics.platform.integrators import platform_rows, platform_state
 from dyn_core.errors import InputError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.closed.parallel_robot import ParallelRobot
 from dyn_core.spatial.poses import from_seven
 
-from .drive import check_times, chosen, drive_table, motors_of, per_row
-
-Drive = Callable[[float], Any]
+from .drive import drive_table, per_row, prepared, steps_within
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,7 @@ def simulate_platform(
     springs need. A motion ends before a singularity unless it may go through; wrench (6,): on the platform, in and at
     its frame.
     """
-    drive, by_force = chosen(volts, forces, "forces")
-    check_times(h, duration)
+    drive, motors, rows = prepared(robot, volts, forces, h, duration, "forces")
     platform, layout = robot.platform, robot.layout
     name = robot.mechanism.body_names[-1]
     start = platform.home_of(name) if pose is None else pose
@@ -90,12 +85,7 @@ def simulate_platform(
     now = platform_state(
         par, seven[0], np.concatenate([v[0, :3] @ R, v[0, 3:] @ R]), at[0, : n * sprung], rates[0, : n * sprung]
     )
-    if substeps is None:
-        substeps = 1 if not sprung else max(1, ceil(h * _fastest(robot, at[0], springs) / RADIUS))
-    if substeps < 1:
-        raise InputError(f"substeps must be at least one, found {substeps}")
-    motors = motors_of(robot, by_force)
-    rows = round(duration / h) + 1
+    substeps = steps_within(h, substeps, _fastest(robot, at[0], springs) if sprung else 0.0)
     table = _table(robot, drive, rows, h / substeps, substeps)
     out, gaps, tau = np.zeros((rows, 13 + 2 * n)), np.zeros((rows, 2, len(par.rows))), np.zeros((rows, robot.n))
     pushed = layout.on_legs(robot.tree.model.wrenches(None if wrench is None else platform.wrenches(wrench)))

@@ -34,7 +34,7 @@ from dyn_core.robots.configuration import Configuration
 from dyn_core.robots.engine import Singularity, State
 from dyn_core.robots.robot import Robot
 
-from .drive import check_times, chosen, drive_table, motors_of, steps_per_period
+from .drive import check_times, drive_table, motors_of, prepared, steps_per_period
 from .engines import engine_of, moved, singularity_after
 from .result import SimulationResult
 
@@ -334,8 +334,7 @@ def simulate(
     then, as the motion reaches t, whether to go on. A motion that cannot go on, or shall not, ends early with
     `failure`, and what was computed is kept. near: of closed chains, a configuration on whose branch q0 is.
     """
-    drive, by_torque = chosen(volts, torques)
-    check_times(h, duration)
-    stepper = Stepper(robot, q0, qd0, h, method, by_torque, near)
+    drive, motors, rows = prepared(robot, volts, torques, h, duration)
+    stepper = Stepper(robot, q0, qd0, h, method, len(motors) == 0, near)
     hold = steps_per_period(h if dac_period is None else dac_period, h)
-    return stepper.record(drive, round(duration / h), hold, wrenches, go_on)
+    return stepper.record(drive, rows - 1, hold, wrenches, go_on)

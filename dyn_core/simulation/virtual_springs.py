@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from dyn_core.dynamics.loops.constraints import TYPE
 from dyn_core.dynamics.loops.virtual_springs import (
     LARGEST_RADIUS,
     QD,
-    RADIUS,
     WORK,
     Q,
     default_damping,
@@ -28,27 +26,27 @@ from dyn_core.errors import InputError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.closed.loop_robot import LoopRobot
 
-from .drive import check_times, chosen, drive_table, motors_of, per_row
+from .drive import drive_table, per_row, prepared, steps_within
 from .result import SimulationResult
 
 SUBSTEPS = 10  # within h, where neither they nor k are given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SpringResult(SimulationResult):
     """A motion with virtual springs. q, qd, qdd, tau and drive are those of the active joints, as in `simulate`."""
 
-    all_q: Floats = None  # type: ignore[assignment]
+    all_q: Floats
     """(m, n of the tree) positions of all joints: the springs leave the passive ones free."""
-    all_qd: Floats = None  # type: ignore[assignment]
+    all_qd: Floats
     """(m, n of the tree)."""
-    gap: Floats = None  # type: ignore[assignment]
+    gap: Floats
     """(m, r) phi, what each spring gives way by: m, or rad for the rows that hold an orientation."""
-    k: Floats = None  # type: ignore[assignment]
+    k: Floats
     """(r,) N/m or N m/rad."""
-    b: Floats = None  # type: ignore[assignment]
+    b: Floats
     """(r,) N s/m or N m s/rad."""
-    step: float = 0.0
+    step: float
     """s, of the integrator: a whole part of that of the rows."""
 
     @property
@@ -81,13 +79,11 @@ def simulate_with_springs(
     within h; if not given, ten, or as many as a given k needs. preloaded: a closed start is eased open to
     Delta = F / k, which keeps the springs from ringing; a start of all joints never is.
     """
-    drive, by_torque = chosen(volts, torques)
-    check_times(h, duration)
+    drive, motors, m = prepared(robot, volts, torques, h, duration)
     if method not in RUNGE_KUTTA:
         raise InputError(f"springs are simulated by {' or '.join(RUNGE_KUTTA)}, found {method!r}")
-    motors = motors_of(robot, by_torque)
     springs, q, v, steps = _prepared(robot, q0, qd0, drive, len(motors) > 0, h, k, b, substeps, preloaded)
-    m, n, r = round(duration / h) + 1, robot.mechanism.n, len(robot.assembly.all_rows)
+    n, r = robot.mechanism.n, len(robot.assembly.all_rows)
     out, gaps, forces, held = np.zeros((m, 3, n)), np.zeros((m, r)), np.zeros((m, robot.n)), np.zeros((m, robot.n))
     pushed = robot.tree.model.wrenches(wrenches)
     smooth = robot.with_continuous_friction(q[robot.joints], h / steps)
@@ -157,21 +153,19 @@ def _prepared(
     preloaded: bool,
 ) -> tuple[Floats, Floats, Floats, int]:
     """Springs (2, r), the state (n,), (n,) of all joints at the start, and the steps within h."""
-    if substeps is not None and substeps < 1:
-        raise InputError(f"substeps must be at least one, found {substeps}")
     q, v, closed = _start(robot, q0, qd0)
     J = robot.assembly.terms(robot.assembly.all_rows, q, v)[1]
     M = robot.tree.mass_matrix(q)
     r = len(J)
     if k is None:
-        substeps = substeps or SUBSTEPS
+        substeps = steps_within(h, SUBSTEPS if substeps is None else substeps)
         groups = 2 * np.array(robot.assembly.owners) + robot.assembly.all_rows[:, TYPE].astype(int)
         stiffness = default_stiffness(M, J, groups, h / substeps)
     else:
         stiffness = per_row("k", k, r, True)
     damping = default_damping(M, J, stiffness) if b is None else per_row("b", b, r)
     rate = fastest_rate(M, J, stiffness, damping)
-    steps = substeps or max(1, ceil(h * rate / RADIUS * (1.0 - 1e-6)))
+    steps = steps_within(h, substeps, rate)
     if rate * h / steps > LARGEST_RADIUS:
         raise InputError(
             f"{robot.name}: springs with rates of {rate:.3g}/s need steps below {LARGEST_RADIUS / rate:.3g} s,"

@@ -12,7 +12,7 @@ from dyn_core.robots.platform import Platform
 from dyn_core.robots.robot import Robot
 
 from .joint_trajectory import Trajectory, through_points
-from .leg_motion import leg_trajectory
+from .leg_motion import leg_trajectory, within_motors
 from .pose_trajectory import PoseTrajectory, displaced, through_poses
 
 SWING = 0.5
@@ -70,7 +70,7 @@ def exercise_motion(robot: Robot, start: Floats) -> ExerciseMotion:
     for _ in range(20):
         times = np.linspace(0.0, duration, len(positions))
         motion = ExerciseMotion(times, positions, through_points(times, positions))
-        if _possible(robot, motion.trajectory):
+        if within_motors(robot, motion.trajectory):
             break
         duration *= 1.25
     return motion
@@ -97,14 +97,7 @@ def _platform_plan(robot: Robot, platform: Platform, start: Floats) -> ExerciseM
             offsets *= 0.9
             continue
         motion = ExerciseMotion(legs.times, legs.q, legs.trajectory(), legs.qd, legs.qdd, path)
-        if _possible(robot, motion.trajectory):
+        if within_motors(robot, motion.trajectory):
             return motion
         duration *= 1.25
     raise WorkspaceError(f"{robot.name}: found no motion of the platform about its pose that legs and motors can make")
-
-
-def _possible(robot: Robot, trajectory: Trajectory) -> bool:
-    q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, 200))
-    _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
-    slow = (np.abs(qd) <= 0.8 * robot.velocity_limits).all()
-    return bool(slow and not cut[:, robot.driven].any())

@@ -22,6 +22,8 @@ SHORTEST = 1.0
 """Shortest time (s) that is chosen for a motion."""
 SLOWER = 20
 """Times that a motion is tried slower, by a quarter each."""
+FAST = 0.8
+"""Part of a velocity limit that a motion may use."""
 QUINTIC = 15.0 / 8.0
 """Peak speed over mean speed."""
 
@@ -107,12 +109,14 @@ def platform_move(robot: Robot, start: Any, target: Any, duration: float | None 
     seconds = SHORTEST * max(1.0, float((np.abs(legs.qd) / speed).max()), turning)
     for _ in range(SLOWER):
         legs = leg_trajectory(robot, straight(first, target, seconds))
-        if robot.mechanism.motors is None or _within_motors(robot, legs):
+        if robot.mechanism.motors is None or within_motors(robot, legs.trajectory()):
             break
         seconds *= 1.25
     return legs
 
 
-def _within_motors(robot: Robot, legs: LegTrajectory) -> bool:
-    tau = robot.inverse_dynamics(legs.q, legs.qd, legs.qdd)
-    return not robot.actuation.voltages(tau, legs.qd)[1].any()
+def within_motors(robot: Robot, trajectory: Trajectory) -> bool:
+    """Whether the motors can make a motion, no joint of it being faster than a part of its limit."""
+    q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, SAMPLES))
+    _, cut = robot.actuation.voltages(robot.inverse_dynamics(q, qd, qdd), qd)
+    return bool((np.abs(qd) <= FAST * robot.velocity_limits).all() and not cut[:, robot.driven].any())

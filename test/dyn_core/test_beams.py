@@ -14,8 +14,8 @@ from dyn_core.beams import (
     own_compliance,
     rectangle,
     rigid,
-    series,
     straight_beam,
+    tip_jacobian,
     tube,
 )
 from dyn_core.errors import InputError
@@ -28,6 +28,12 @@ def about(axis: np.ndarray, angle: float) -> np.ndarray:
     x, y, z = axis
     k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k
+
+
+def series(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Compliance at a point of beams in a row, from their own and the axes and places of their tips."""
+    moved = ((C, tip_jacobian(R, -np.asarray(p))) for C, R, p in parts)
+    return sum(X @ C @ X.T for C, X in moved)
 
 
 @pytest.mark.parametrize("arc", [0.01, np.pi / 3, np.pi / 2, 2.5, 5.0, 2 * np.pi])

@@ -9,9 +9,10 @@ import pytest
 
 from dyn_core import Robot, load_robot
 from dyn_core.control import Stop, simulate_stop
-from dyn_core.control.braking import RESERVE, Brake, Line, PathSpeed, at_path_speed
+from dyn_core.control.braking import RESERVE, Brake, PathSpeed, at_path_speed
 from dyn_core.control.computed_torque import ComputedTorque
 from dyn_core.control.limits import Limits
+from dyn_core.control.motion_plan import Line
 from dyn_core.errors import InputError
 from dyn_core.trajectory import Trajectory, through_points
 

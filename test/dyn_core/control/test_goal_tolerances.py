@@ -16,7 +16,7 @@ from dyn_core.control.goal_tolerances import (
     Following,
     Tolerances,
 )
-from dyn_core.control.motion_plan import Hold, Plan, TrackedState
+from dyn_core.control.motion_plan import Line, Plan, TrackedState
 from dyn_core.errors import RefusedError
 from dyn_core.trajectory import through_points
 
@@ -74,7 +74,7 @@ def test_a_goal_tolerance_is_violated_after_its_time() -> None:
 
 def test_stops_and_replacements_abort() -> None:
     goal = following()
-    waiting = Plan(0, Hold(np.zeros(2)))
+    waiting = Plan(0, Line(np.zeros(2)))
     assert goal.check(at(-0.01), waiting, "") is None
     assert goal.check(at(0.5), PLAN, "") is None
     assert (goal.check(at(0.6), waiting, "") or (0,))[0] == INVALID_GOAL

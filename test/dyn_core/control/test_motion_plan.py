@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_core.control.motion_plan import Hold, Plan, Waypoints, joined
+from dyn_core.control.motion_plan import Line, Plan, Waypoints, joined
 from dyn_core.errors import RefusedError
 
 REST = (np.array([0.1, -0.1]), np.zeros(2), np.zeros(2))
@@ -50,6 +50,6 @@ def test_plans_are_sampled_by_stamps() -> None:
     plan = Plan(10**9, motion)
     np.testing.assert_allclose(plan.sample(10**9)[0], REST[0])
     np.testing.assert_allclose(plan.sample(3 * 10**9)[0], [1.0, 1.0])
-    held = Hold(REST[0])
+    held = Line(REST[0])
     np.testing.assert_array_equal(held.sample(100.0)[0], REST[0])
     assert not held.sample(0.0)[1].any()
