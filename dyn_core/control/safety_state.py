@@ -41,7 +41,7 @@ class Safety:
         self.brake = brake
         self._pressed: dict[str, None] = {}
         self._cut = False  # an emergency stop was pressed since the stop began, released or not
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @property
     def pressed(self) -> tuple[str, ...]:
@@ -63,7 +63,14 @@ class Safety:
     def stop(self, cause: str, known: bool = True) -> bool:
         """Latch a stop; known: whether the robot's state is, so that it can brake. Says whether anything changed."""
         with self._lock:
-            return self._stop(cause, known)
+            if self.state == "inactive" or (self.state != "active" and (known or not self.powered)):
+                return False
+            if self.state == "active":
+                self.cause = cause
+            elif cause != self.cause:
+                self.cause = f"{self.cause}; then {cause}"
+            self.state, self.powered = ("stopping", True) if known else ("stopped", False)
+            return True
 
     def at_rest(self) -> None:
         """The braking has ended."""
@@ -79,10 +86,8 @@ class Safety:
             self._cut = True
             if self.state == "stopped":
                 self.powered = False
-            elif self.state == "stopping":
-                self._stop(self.cause, self.brake)
             else:
-                self._stop(self._sentence(), self.brake)
+                self.stop(self.cause if self.state == "stopping" else self._sentence(), self.brake)
             return new
 
     def release(self, source: str) -> bool:
@@ -109,16 +114,6 @@ class Safety:
             sentence = f"cleared: {self.cause}; holding the present position"
             self.state, self.cause, self.powered, self._cut = "active", "", True, False
             return True, sentence
-
-    def _stop(self, cause: str, known: bool) -> bool:
-        if self.state == "inactive" or (self.state != "active" and (known or not self.powered)):
-            return False
-        if self.state == "active":
-            self.cause = cause
-        elif cause != self.cause:
-            self.cause = f"{self.cause}; then {cause}"
-        self.state, self.powered = ("stopping", True) if known else ("stopped", False)
-        return True
 
     def _sentence(self) -> str:
         return f"{EMERGENCY} ({', '.join(self._pressed)})"

@@ -119,8 +119,7 @@ def _from_yaml(path: Path, robot: Robot, interpolation: Interpolation | None) ->
         if times and time <= times[-1]:
             point.problem("t", f"found {time:g} after {times[-1]:g}", "times that increase")
         other = "voltage" if quantity == "torque" else "torque"
-        if other in point:
-            point.problem(other, "found beside " + quantity, "one of them throughout")
+        point.refuse((other,), "found beside " + quantity, "one of them throughout")
         times.append(time)
         values.append(point.vector(quantity, robot.n, unit=unit))
     document.finish()

@@ -20,6 +20,7 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import ClosureError, InputError, SingularityError, WorkspaceError
+from dyn_core.spatial.poses import azimuth_tilt_torsion
 from dyn_core.stiffness.cartesian import Stiffness
 
 from .pose_grids import Axis, Grid, JointGrid, OrientationGrid
@@ -201,7 +202,7 @@ def _evaluator(robot: Robot, grid: Grid, wrenches: Floats, frame: str) -> Callab
         raise InputError(f"{robot.name} only turns about its centre: it cannot be mapped at another position")
 
     def turned(columns: Floats, rows: Floats, notes: list[str]) -> Found:
-        rotations = grid.rotations(columns, rows)
+        rotations = azimuth_tilt_torsion(columns, rows, grid.torsion)
         quick = platform.deflections(rotations, wrenches, frame)
         if quick is not None:
             found, reached = quick

@@ -10,7 +10,6 @@ import numpy as np
 from dyn_core.arrays import Floats
 from dyn_core.errors import InputError
 from dyn_core.mechanism import PRISMATIC
-from dyn_core.spatial.poses import azimuth_tilt_torsion
 
 if TYPE_CHECKING:
     from dyn_core.robots.robot import Robot
@@ -59,10 +58,6 @@ class OrientationGrid:
         """Columns and rows."""
         azimuths = np.linspace(0.0, 2.0 * np.pi, self.azimuths, endpoint=False)
         return Axis("azimuth", "rad", azimuths), Axis("tilt", "rad", np.linspace(0.0, self.tilt_max, self.tilts))
-
-    def rotations(self, azimuth: Floats, tilt: Floats) -> Floats:
-        """(m, 3, 3) platform orientations Q = Rz(azimuth) Ry(tilt) Rz(torsion - azimuth) of angles (m,)."""
-        return azimuth_tilt_torsion(azimuth, tilt, self.torsion)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,6 @@ AXES = "base"
 """The frame whose axes all matrices and vectors are expressed in."""
 
 
-def _nothing() -> Floats:
-    return np.zeros((0, 6))
-
-
 @dataclass(frozen=True)
 class Answer:
     """What every answer says; fields that have no value are None."""
@@ -38,7 +34,7 @@ class Answer:
     """In whose axes it is expressed."""
     joint_positions: Floats | None = None
     """(n,) rad or m, the configuration that was looked at."""
-    null_directions: Floats = field(default_factory=_nothing)
+    null_directions: Floats = field(default_factory=lambda: np.zeros((0, 6)))
     """(k, 6) unit motions (m, rad) that no elastic force resists."""
 
     @classmethod

@@ -85,17 +85,22 @@ class SampledTrajectory:
         return out[:, 0], out[:, 1], out[:, 2]
 
 
-def _vector(name: str, value: Any, n: int | None = None) -> Floats:
+def _numbers(name: str, value: Any) -> Floats:
     try:
-        array = np.atleast_1d(np.asarray(value, float))
+        array = np.asarray(value, float)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be numbers, found {value!r:.80}") from None
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} is not finite")
+    return array
+
+
+def _vector(name: str, value: Any, n: int | None = None) -> Floats:
+    array = np.atleast_1d(_numbers(name, value))
     if n is not None and array.shape == (1,):
         array = np.repeat(array, n)
     if array.ndim != 1 or (n is not None and len(array) != n):
         raise InputError(f"{name} has shape {array.shape}, expected {(n,) if n else '(n,)'}")
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} is not finite")
     return array
 
 
@@ -142,14 +147,9 @@ def through_points(times: Any, positions: Any, velocities: Any = None, accelerat
     for name, value in (("positions", positions), ("velocities", velocities), ("accelerations", accelerations)):
         if value is None:
             continue
-        try:
-            table = np.asarray(value, float)
-        except (TypeError, ValueError):
-            raise InputError(f"{name} must be a table of numbers") from None
+        table = _numbers(name, value)
         if table.ndim != 2 or len(table) != m or table.shape != tables.get("positions", table).shape:
             raise InputError(f"{name} has shape {table.shape}, expected one row for each of {m} points")
-        if not np.isfinite(table).all():
-            raise InputError(f"{name} is not finite")
         tables[name] = table
     q = tables["positions"]
     if velocities is None:

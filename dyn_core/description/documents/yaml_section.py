@@ -52,11 +52,15 @@ class YamlSection:
         """Note a problem at a key (at the section itself where the key is missing)."""
         self.document.problem(self.values.get(key, self.node), self.path(key), found, allowed)
 
+    def refuse(self, keys: Iterable[str], found: str, allowed: str) -> None:
+        """Note each of these keys that is given as a problem."""
+        for key in keys:
+            if key in self.values:
+                self.problem(key, found, allowed)
+
     def refuse_others(self, keys: Sequence[str], found: str, allowed: str) -> None:
         """Note every key that is not among these as a problem."""
-        for key in self.values:
-            if key not in keys:
-                self.problem(key, found, allowed)
+        self.refuse([key for key in self.values if key not in keys], found, allowed)
 
     def check_known(self, key: str, what: str, name: str, known: Iterable[str]) -> None:
         """Note a name of which there is none; an empty one was noted before."""

@@ -159,8 +159,7 @@ class _Builder:
         """A link's node with the inertial parameters of its parts; without any where they are wrong."""
         values = {key: value for key, value in section.values.items() if key not in WORKING}
         if "parts" not in section:
-            if "working_frame" in section:
-                section.problem("working_frame", "given without parts", "parts, which stand in it")
+            section.refuse(("working_frame",), "given without parts", "parts, which stand in it")
             return _mapping(section.node, values)
         if others := [key for key in INERTIAL_KEYS if key in section]:
             section.problem(others[0], "given together with parts", "either parts or inertial parameters")

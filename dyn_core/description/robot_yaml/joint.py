@@ -67,9 +67,7 @@ def read_joint(section: YamlSection, previous_link: str) -> YamlJoint:
     if joint.moves:
         read_motion(section, joint)
     else:
-        for key in MOTION_KEYS:
-            if key in section:
-                section.problem(key, "has no meaning on a fixed joint", "a joint that moves, or no such key")
+        section.refuse(MOTION_KEYS, "has no meaning on a fixed joint", "a joint that moves, or no such key")
     joint.beam = _read_beam(link, kind)
     joint.compliance = read_link(link)
     if joint.compliance is not None and not joint.moves:
@@ -133,9 +131,8 @@ def _read_spring(section: YamlSection, joint: YamlJoint) -> None:
     joint.rest = spring.position("rest", turns=joint.kind == "revolute", default=0.0)
     if section.boolean("active", False):
         section.problem("active", "true, but the joint has a spring", "false: a spring moves it, not a motor")
-    if "motor" in section:
-        allowed = "a joint of its own for the motor, which carries the elastic joint"
-        section.problem("motor", "given for a joint with a spring", allowed)
+    allowed = "a joint of its own for the motor, which carries the elastic joint"
+    section.refuse(("motor",), "given for a joint with a spring", allowed)
 
 
 def _read_mimic(section: YamlSection, joint: YamlJoint) -> None:
@@ -144,9 +141,7 @@ def _read_mimic(section: YamlSection, joint: YamlJoint) -> None:
     joint.leader = mimic.name("joint")
     joint.multiplier = mimic.number("multiplier", default=1.0)
     joint.offset = mimic.position("offset", turns=joint.kind == "revolute", default=0.0)
-    for key in ("motor", "spring"):
-        if key in section:
-            section.problem(key, "given for a joint that follows another", "none: its leader moves it")
+    section.refuse(("motor", "spring"), "given for a joint that follows another", "none: its leader moves it")
 
 
 def _read_motor(section: YamlSection, joint: YamlJoint) -> None:

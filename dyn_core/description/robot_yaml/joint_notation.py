@@ -35,7 +35,7 @@ def standard_dh(joint: YamlSection, kind: str) -> Placement:
         turn, slide, rest = _standard_row(row)
         front = front @ turn @ slide @ rest
     turn, slide, rest = _standard_row(last)
-    _refuse_axis(joint, "dh", "the joint's axis is z of the frame before")
+    joint.refuse(("axis",), "has no meaning with dh", "the joint's axis is z of the frame before")
     if kind == "revolute":
         return Placement(front @ turn, slide @ rest)
     return Placement(front @ turn @ slide, rest)
@@ -59,7 +59,7 @@ def modified_dh(joint: YamlSection, kind: str) -> Placement:
         gamma, alpha, theta = (row.angle(key, default=0.0) for key in ("gamma", "alpha", "theta"))
         b, d, r = (row.number(key, unit="m", default=0.0) for key in ("b", "d", "r"))
         front = front @ modified_transform(gamma, b, alpha, d, theta, r)
-    _refuse_axis(joint, "mdh", "the joint's axis is z of its own frame")
+    joint.refuse(("axis",), "has no meaning with mdh", "the joint's axis is z of its own frame")
     return Placement(front, pose())
 
 
@@ -75,17 +75,11 @@ def standard_transform(theta: float, d: float, a: float, alpha: float) -> Floats
     return modified_transform(theta, d, alpha, a, 0.0, 0.0)
 
 
-def _refuse_axis(joint: YamlSection, notation: str, instead: str) -> None:
-    if "axis" in joint:
-        joint.problem("axis", f"has no meaning with {notation}", instead)
-
-
 def origin_and_axis(joint: YamlSection, kind: str) -> Placement:
     """URDF: a joint frame at (xyz, rpy) in the parent's described frame, moving about or along its axis."""
     T = origin(joint.section("origin", ("xyz", "rpy")))
     if kind == "fixed":
-        if "axis" in joint:
-            joint.problem("axis", "has no meaning on a fixed joint", "no axis")
+        joint.refuse(("axis",), "has no meaning on a fixed joint", "no axis")
         return Placement(T, np.eye(4))
     axis = joint.vector("axis", 3, default=(0.0, 0.0, 1.0))
     length = float(np.linalg.norm(axis))

@@ -37,9 +37,8 @@ def _read_beam(bar: YamlSection) -> Compliance | None:
     start = bar.vector("root", 3, unit="m", default=(0.0, 0.0, 0.0))
     section, material = read_section(bar), read_material(bar)
     curved = "centre" in bar
-    for key in ("tip", "up") if curved else ("axis", "arc"):
-        if key in bar:
-            bar.problem(key, f"has no meaning for a {'curved' if curved else 'straight'} beam", "no such key")
+    others, form = (("tip", "up"), "curved") if curved else (("axis", "arc"), "straight")
+    bar.refuse(others, f"has no meaning for a {form} beam", "no such key")
     place = _curved(bar, start) if curved else _straight(bar, start)
     if place is None or section is None or material is None:
         return None

@@ -39,8 +39,7 @@ def read_loops(root: YamlSection, links: Sequence[str]) -> list[Cut]:
     """The entries of `loops`, none where there is no such key; links: the names that they may use."""
     cuts: list[Cut] = []
     if "loops" not in root:
-        if "assembly" in root:
-            root.problem("assembly", "given for a robot without loops", "loops, or no assembly")
+        root.refuse(("assembly",), "given for a robot without loops", "loops, or no assembly")
         return cuts
     for section in root.sections("loops", LOOP_KEYS):
         name = section.name("name")

@@ -65,9 +65,8 @@ class _Legs(NamedTuple):
 
 def read_parallel(root: YamlSection, heading: Heading) -> Mechanism:
     """The legs and the platform as a tree with cut joints: the joints of all legs, then those of the platform."""
-    for key in ("joints", "loops", "base"):
-        if key in root:
-            root.problem(key, "given for a parallel robot", "platform and legs; a leg of type chain has joints")
+    others = ("joints", "loops", "base")
+    root.refuse(others, "given for a parallel robot", "platform and legs; a leg of type chain has joints")
     if not root.is_group("platform"):
         root.problem("platform", "missing, or not a group", f"keys {', '.join(PLATFORM_KEYS)}")
     section = root.section("platform", PLATFORM_KEYS)

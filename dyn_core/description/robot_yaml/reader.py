@@ -54,8 +54,7 @@ def read_joints(document: Document) -> tuple[Mechanism, list[YamlJoint]]:
         mechanism = read_parallel(root, heading)
         document.finish()
         return mechanism, []
-    if "legs" in root:
-        root.problem("legs", "given without kind: parallel", "kind: parallel")
+    root.refuse(("legs",), "given without kind: parallel", "kind: parallel")
     base = _read_base(root)
     joints: list[YamlJoint] = []
     for section in root.sections("joints", JOINT_KEYS):

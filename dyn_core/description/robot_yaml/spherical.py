@@ -14,8 +14,8 @@ import numpy as np
 
 from dyn_core import beams
 from dyn_core.arrays import Floats
-from dyn_core.mechanism import Compliance, Mechanism, Spherical
-from dyn_core.spatial.poses import azimuth_tilt_torsion, pose, rotation_y, rotation_z
+from dyn_core.mechanism import BASE, Compliance, Mechanism, Spherical
+from dyn_core.spatial.poses import azimuth_tilt_torsion, inverse, pose, rotation_y, rotation_z
 from dyn_core.spatial.spherical_linkage import THIRDS, axes, leg_angle, leg_geometry, platform_axis
 
 from ..assembly import assemble, described_frames
@@ -41,9 +41,9 @@ POINTS = 400  # of an arc's mass
 
 
 class _Link(NamedTuple):
-    """A link of the legs: its compliance at the tip, and its mass in the frame of its first joint."""
+    """A link of the legs, in the frame of its first joint."""
 
-    C: Floats
+    compliance: Compliance | None
     inertial: Inertial
 
 
@@ -66,14 +66,7 @@ def read_spherical(document: Document) -> Mechanism:
     document.finish()
     mechanism = assemble(heading, joints, (joints[2].link, tool))
     loops = placed_loops(cuts, described_frames(joints, ("base",)))
-    compliances = [
-        Compliance(joints.index(joint), *_tip(R, (angles.alpha1, angles.alpha2)[k]), links[k].C)
-        for joint, k in ((joint, 0 if joint.active else 1) for joint in joints if joint is not joints[2])
-        if links[k].C.any()
-    ]
-    mechanism = dataclasses.replace(
-        mechanism, loops=loops, assembly=start, compliances=tuple(compliances), spherical=angles
-    )
+    mechanism = dataclasses.replace(mechanism, loops=loops, assembly=start, spherical=angles)
     check_mass_matrix(mechanism, joints)
     document.finish()
     return mechanism
@@ -120,7 +113,7 @@ def _read_link(root: YamlSection, key: str, R: float, arc: float) -> _Link:
     if math.isnan(mass):
         density = link.number("density", unit="kg/m^3", least=0.0, default=0.0)
         mass = density * section.A * R * arc if section is not None else 0.0
-    return _Link(C, _arc(mass, R, arc))
+    return _Link(Compliance(BASE, *_tip(R, arc), C) if C.any() else None, _arc(mass, R, arc))
 
 
 def _arc(mass: float, R: float, arc: float) -> Inertial:
@@ -179,18 +172,17 @@ def _joints(
         middle, end = _onward(R, angles.alpha1), _onward(R, angles.alpha2)
         proximal, distal = f"{leg}_proximal", f"{leg}_distal"
         tree = [
-            (motion, proximal, "base", Placement(start, pose()), links[0].inertial),
-            (passive, distal, proximal, Placement(middle, pose()), links[1].inertial),
+            (motion, proximal, "base", Placement(start, pose()), links[0]),
+            (passive, distal, proximal, Placement(middle, pose()), links[1]),
         ]
         if i == 0:
-            tree.append((passive, platform_name, distal, Placement(end, np.linalg.inv(ends[0])), platform))
+            tree.append((passive, platform_name, distal, Placement(end, inverse(ends[0])), _Link(None, platform)))
         else:
             cuts.append(Cut(root, f"{leg}_joint3", "revolute", End(distal, end), End(platform_name, ends[i])))
-        for k, (like, link, parent, placement, inertial) in enumerate(tree, 1):
-            name = f"{leg}_joint{k}"
-            joints.append(
-                dataclasses.replace(like, name=name, link=link, parent=parent, placement=placement, inertial=inertial)
-            )
+        for k, (like, link, parent, placement, own) in enumerate(tree, 1):
+            joint = dataclasses.replace(like, name=f"{leg}_joint{k}", link=link, parent=parent, placement=placement)
+            joint.compliance, joint.inertial = own
+            joints.append(joint)
     return joints, cuts
 
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from dyn_cli.figures.deflection_map import deflection_plot
-from dyn_cli.figures.figure import png
+from dyn_cli.figures.figure import drawn
 from dyn_core import load_robot
 from dyn_core.errors import InputError, WorkspaceError
 from dyn_core.robots import robot_of
@@ -110,7 +110,7 @@ def test_a_map_over_orientations_is_that_of_every_single_pose() -> None:
             assert found.rotation[j, i] == pytest.approx(np.linalg.norm(moved[:, 3:], axis=1).max(), rel=1e-6)
     assert all(found.counts[word] > 0 for word in ("computed", "unreachable", "no equilibrium"))
     assert found.csv().startswith("azimuth_rad,tilt_rad,torsion_rad,")
-    assert png(deflection_plot(found)).startswith(b"\x89PNG")
+    assert drawn(deflection_plot(found)).startswith(b"\x89PNG")
 
 
 def test_a_platform_that_also_translates_is_mapped_at_a_position() -> None:
@@ -139,7 +139,7 @@ def test_a_map_that_is_given_up_keeps_what_it_has_and_goes_on_from_there(monkeyp
     assert np.isfinite(table.translation.ravel()[:20]).all()
     assert np.isnan(table.translation.ravel()[20:]).all()
     assert table.counts["not computed"] == 43
-    assert png(deflection_plot(table)).startswith(b"\x89PNG")
+    assert drawn(deflection_plot(table)).startswith(b"\x89PNG")
     assert list(fill(table, robot, GRID)) == [40, 60, 63]
     np.testing.assert_array_equal(table.translation, stiffness_map(robot, GRID).translation)
 
@@ -163,7 +163,7 @@ def test_the_table_has_a_line_per_pose() -> None:
 def test_an_empty_map_can_be_drawn() -> None:
     table = empty_map(load_robot("puma560"), GRID)
     assert table.largest_translation is None
-    assert png(deflection_plot(table)).startswith(b"\x89PNG")
+    assert drawn(deflection_plot(table)).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_ros_arguments_keep_types() -> None:
     assert "__ns:=/left" in words
     assert "rate:=500.0" in words
     assert "publish_clock:=true" in words
-    assert "robot:=\"it's\"" in words
+    assert 'robot:="it\'s"' in words
 
 
 @pytest.mark.parametrize(
