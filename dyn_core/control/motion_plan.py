@@ -81,28 +81,21 @@ def joined(points: Waypoints, present: Sample, tolerance: float, names: Sequence
     present position to ``tolerance`` and is replaced by it. names: of the joints, for what is said of them.
     """
     q, qd, qdd = present
-    times, positions = points.times, points.positions.copy()
     velocities, accelerations = points.velocities, points.accelerations
     if velocities is not None and (np.abs(velocities[-1]) > REST).any():
         raise RefusedError("does not end at rest", _joint(names, int(np.abs(velocities[-1]).argmax())))
-    if times[0] > 0.0:
-        times = np.concatenate(([0.0], times))
-        positions = np.vstack((q, positions))
-        velocities = None if velocities is None else np.vstack((qd, velocities))
-        accelerations = None if accelerations is None else np.vstack((qdd, accelerations))
-    else:
-        distance = np.abs(positions[0] - q)
-        if (distance > tolerance).any():
-            j = int(distance.argmax())
-            raise RefusedError(
-                "start not continuous",
-                f"{_joint(names, j)} is {distance[j]:.3g} away from the present position at point 0",
-            )
-        positions[0] = q
-        if velocities is not None:
-            velocities = np.vstack((qd, velocities[1:]))
-        if accelerations is not None:
-            accelerations = np.vstack((qdd, accelerations[1:]))
+    replaced = int(points.times[0] == 0.0)
+    distance = np.abs(points.positions[0] - q)
+    if replaced and (distance > tolerance).any():
+        j = int(distance.argmax())
+        raise RefusedError(
+            "start not continuous",
+            f"{_joint(names, j)} is {distance[j]:.3g} away from the present position at point 0",
+        )
+    times = np.append(0.0, points.times[replaced:])
+    positions = np.vstack((q, points.positions[replaced:]))
+    velocities = None if velocities is None else np.vstack((qd, velocities[replaced:]))
+    accelerations = None if accelerations is None else np.vstack((qdd, accelerations[replaced:]))
     if len(times) < 2:
         raise RefusedError("no duration")
     if velocities is None and (qd.any() or qdd.any()):

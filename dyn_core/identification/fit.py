@@ -7,6 +7,7 @@ are then found that a real robot can have, reproduce beta, and stay near the one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,26 +78,26 @@ class Identification:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values."""
-        rows = zip(
-            self.base.names, self.base.expressions(), self.prior, self.beta, self.std, self.relative_std,
-            self.physical, self.verdicts, strict=True,
-        )  # fmt: skip
+        columns: dict[str, Sequence[Any]] = {
+            "name": self.base.names,
+            "group": self.base.expressions(),
+            "prior": self.prior.tolist(),
+            "value": self.beta.tolist(),
+            "std": [_json(x) for x in self.std],
+            "relative_std_percent": [_json(x) for x in self.relative_std],
+            "physical": self.physical.tolist(),
+            "verdict": self.verdicts,
+        }
         return {
             "samples": self.count,
             "rate": self.samples.rate,
             "cutoff": self.samples.cutoff,
             "condition": _json(self.condition),
             "notes": list(self.samples.notes),
-            "parameters": [
-                {
-                    "name": name, "group": group, "prior": float(prior), "value": float(value), "std": _json(std),
-                    "relative_std_percent": _json(relative), "physical": float(physical), "verdict": verdict,
-                }
-                for name, group, prior, value, std, relative, physical, verdict in rows
-            ],
+            "parameters": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "no_effect": list(self.base.no_effect),
             "rms": {name: values.tolist() for name, values in self.rms.items()},
-        }  # fmt: skip
+        }
 
 
 def _json(x: float) -> float | None:
