@@ -9,8 +9,9 @@ import sys
 import textwrap
 from pathlib import Path
 
-from dyn_cli.main import main as dyn
+from dyn_cli.main import build_parser
 from dyn_cli.table import table
+from dyn_core import DynError
 
 from . import reproduce
 from .report import Report, images, write_images
@@ -55,4 +56,8 @@ def print_table(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(dyn(["reproduce", *sys.argv[1:]]))
+    try:
+        sys.exit(main(build_parser("reproduce").parse_args()))
+    except DynError as error:
+        print(f"dyn: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -68,7 +68,7 @@ def _compared(robot: str, service: Any, name: str, request: Any) -> dict[str, fl
                 for _ in range(CALLS):
                     began = time.perf_counter()
                     future = server.call_async(request)
-                    if not client.finish(future, 10.0):
+                    if not client.wait(future.done, 10.0):
                         raise DynError(f"the server of {place} gave no answer")
                     if k > 0:
                         times[place].append(time.perf_counter() - began)

@@ -51,9 +51,9 @@ class NodeDied(ClientError):
 class RobotClient:
     """A node of its own with a context of its own; use it as a context manager."""
 
-    def __init__(self, namespace: str = "", domain: int | None = None) -> None:
+    def __init__(self, namespace: str = "") -> None:
         self._context = Context()
-        rclpy.init(args=[], context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(
             "dyn_client",
             context=self._context,
@@ -98,18 +98,7 @@ class RobotClient:
             if time.monotonic() > end:
                 return False
             self.check()
-            self.spin(period)
-        return True
-
-    def finish(self, future: Any, timeout: float) -> bool:
-        """Serve callbacks until a future is done or the timeout; says which. It returns sooner than `wait`."""
-        end = time.monotonic() + timeout
-        while not future.done():
-            left = end - time.monotonic()
-            if left <= 0.0:
-                return False
-            self.check()
-            self._executor.spin_once(timeout_sec=min(left, 0.1))
+            self._executor.spin_once(timeout_sec=period)
         return True
 
     def record(self, message_type: type, topic: str) -> Recorder:
@@ -141,7 +130,7 @@ class RobotClient:
         if not self.wait(client.service_is_ready, timeout):
             raise ClientError(f"the service {name} is not there")
         future = client.call_async(request)
-        if not self.finish(future, timeout):
+        if not self.wait(future.done, timeout):
             client.remove_pending_request(future)
             raise ClientError(f"the service {name} gave no answer within {timeout:g} s")
         return future.result()

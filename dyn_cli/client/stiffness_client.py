@@ -64,7 +64,7 @@ def map_stiffness(
         if not client.wait(action.server_is_ready, timeout):
             raise ClientError("the action map_stiffness is not there")
         sent = action.send_goal_async(goal, lambda message: show(message.feedback))
-        if not client.finish(sent, timeout):
+        if not client.wait(sent.done, timeout):
             raise ClientError(f"the action map_stiffness gave no answer within {timeout:g} s")
         handle = sent.result()
         if not handle.accepted:
@@ -73,7 +73,7 @@ def map_stiffness(
         client.wait(lambda: result.done() or give_up() or not action.server_is_ready(), float("inf"))
         if not result.done():
             handle.cancel_goal_async()
-            if not client.finish(result, timeout):
+            if not client.wait(result.done, timeout):
                 raise ClientError("the stiffness server has gone before the map was complete")
         answer = result.result().result
         if not answer.success:

@@ -11,7 +11,7 @@ import numpy as np
 from dyn_core import load_robot
 from dyn_core.description import robot_files
 from dyn_core.errors import DynError, InputError, printable
-from dyn_core.simulation import INTERPOLATIONS, Interpolation, Schedule, read_schedule
+from dyn_core.simulation import INTERPOLATIONS, Schedule, read_schedule
 
 from .file_commands import FILE_COMMANDS, one_file
 from .session import Quit, Session, command
@@ -78,7 +78,7 @@ def _asked(session: Session) -> tuple[bool, bool, Schedule | None, int]:
     fresh = session.state.recording is None or session.ask_yes("Start a new simulation, not continue the last?", True)
     from_rest = fresh and session.ask_yes("Set theta and omega to zero first?", False)
     name = session.ask("Voltage schedule file, or none to hold the voltage", "none")
-    schedule = None if name == "none" else _schedule(session, name, None)
+    schedule = None if name == "none" else read_schedule(session.path(name), session.state.robot, None)
     if schedule is not None:
         return fresh, from_rest, schedule, _scheduled(schedule, session.state)
     steps = _count(session.ask(f"Number of time steps of {session.state.time_step:g} s", "1000"))
@@ -86,40 +86,28 @@ def _asked(session: Session) -> tuple[bool, bool, Schedule | None, int]:
 
 
 def _told(session: Session, words: Sequence[str]) -> tuple[bool, bool, Schedule | None, int]:
-    fresh, from_rest, steps = True, False, 1000
-    name: str | None = None
-    how: Interpolation | None = None
-    given = False
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word in ("new", "continue"):
-            fresh = word == "new"
-        elif word == "rest":
-            from_rest = True
-        elif word in INTERPOLATIONS:
-            how = "ramp" if word == "ramp" else "hold"
-        elif word in ("schedule", "steps"):
-            if not rest:
+    said: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        if word in ("schedule", "steps"):
+            said[word] = next(rest, "")
+            if not said[word]:
                 raise InputError(f"{word} needs {'a file' if word == 'schedule' else 'a number'} after it")
-            if word == "schedule":
-                name = rest.pop(0)
-            else:
-                steps, given = _count(rest.pop(0)), True
+        elif word in ("new", "continue", "rest", *INTERPOLATIONS):
+            kind = "how" if word in INTERPOLATIONS else "rest" if word == "rest" else "begin"
+            said[kind] = word
         else:
-            raise InputError(f"simulate does not know '{word[:40]}'; {COMMANDS['simulate'].usage}")
+            raise InputError(f"simulate does not know '{word[:40]}'; {simulate.usage}")
+    fresh, from_rest = said.get("begin") != "continue", "rest" in said
+    steps = _count(said.get("steps", "1000"))
     if from_rest and not fresh:
         raise InputError("a simulation that continues cannot start from rest")
-    if name is None:
-        if how is not None:
-            raise InputError(f"{how} is said of a schedule; add `schedule FILE`")
+    if "schedule" not in said:
+        if "how" in said:
+            raise InputError(f"{said['how']} is said of a schedule; add `schedule FILE`")
         return fresh, from_rest, None, steps
-    schedule = _schedule(session, name, how)
-    return fresh, from_rest, schedule, steps if given else _scheduled(schedule, session.state)
-
-
-def _schedule(session: Session, name: str, how: Interpolation | None) -> Schedule:
-    return read_schedule(session.path(name), session.state.robot, how)
+    schedule = read_schedule(session.path(said["schedule"]), session.state.robot, said.get("how"))  # type: ignore[arg-type]
+    return fresh, from_rest, schedule, steps if "steps" in said else _scheduled(schedule, session.state)
 
 
 def _scheduled(schedule: Schedule, state: SessionState) -> int:

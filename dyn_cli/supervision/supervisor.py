@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 
 from dyn_nodes.bringup.systems import NodeSpec, System
@@ -29,19 +29,13 @@ PATIENCE = 2.5
 class Supervisor:
     """The running processes of one system; must be used from the thread that made it, which children outlive not."""
 
-    def __init__(
-        self,
-        system: System,
-        environment: Mapping[str, str] | None = None,
-        output: Callable[[str], None] | None = None,
-    ) -> None:
+    def __init__(self, system: System, output: Callable[[str], None] | None = None) -> None:
         self.system = system
         self._environment = {
             "RCUTILS_COLORIZED_OUTPUT": "0",
             "RCUTILS_CONSOLE_OUTPUT_FORMAT": "{severity}: {message}",
             "PYTHONUNBUFFERED": "1",
             **os.environ,
-            **(environment or {}),
         }
         self._output = output or to_stderr
         self._processes: dict[str, subprocess.Popen[str]] = {}
@@ -69,7 +63,7 @@ class Supervisor:
         return self._processes[name].poll() is None
 
     def _start(self, node: NodeSpec, prefix: Sequence[str] = ()) -> None:
-        program = [node.module] if node.module else ["dyn_nodes.executables", node.executable]
+        program = [node.module] if node.module else ["dyn_nodes.executables", node.name]
         command = [*prefix, *node.prefix, sys.executable, "-m", *program, *self.system.ros_arguments(node)]
         with _signals_wait() as usual:
             process = subprocess.Popen(
@@ -90,11 +84,8 @@ class Supervisor:
 
     def dead(self) -> tuple[str, int] | None:
         """Name and exit status of a process that has ended, if one has."""
-        for name, process in self._processes.items():
-            status = process.poll()
-            if status is not None:
-                return name, status
-        return None
+        ended = ((name, process.poll()) for name, process in self._processes.items())
+        return next(((name, status) for name, status in ended if status is not None), None)
 
     def stop(self, patience: float = PATIENCE) -> dict[str, int]:
         """End every process: SIGTERM, and SIGKILL for those that do not answer in time; returns exit statuses."""

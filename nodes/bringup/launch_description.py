@@ -62,7 +62,7 @@ def _process(planned: System, node: NodeSpec) -> Node:
         parameters["autostart"] = ParameterValue(True, value_type=bool)
     return Node(
         package=PACKAGE,
-        executable=node.executable,
+        executable=node.name,
         name=node.name,
         namespace=absolute(planned.namespace),
         parameters=[parameters, *([planned.params_file] if planned.params_file else [])],

@@ -60,9 +60,9 @@ ARGUMENTS = (
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """One process: the executable of this package, the node's name and parameters."""
+    """One process: the node's name, which is that of its executable too, and its parameters."""
 
-    executable: str
+    name: str
     parameters: Mapping[str, Value]
     lifecycle: bool = False
     remappings: tuple[tuple[str, str], ...] = field(default=())
@@ -71,10 +71,6 @@ class NodeSpec:
 
     module: str = ""
     """What `dyn up` runs, if it is not the node of this package."""
-
-    @property
-    def name(self) -> str:
-        return self.executable
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ def system(name: str, given: Mapping[str, object] | None = None) -> System:
     if name == "sim":
         nodes.insert(0, simulated_robot)
     for node in nodes:
-        for spec in TABLES[node.executable]:
+        for spec in TABLES[node.name]:
             if spec.name in node.parameters:
                 spec.check(node.parameters[spec.name])
     namespace, params_file = str(values["namespace"]), str(values["params_file"])

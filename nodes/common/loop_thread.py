@@ -113,10 +113,6 @@ class LoopThread:
     def start(self) -> None:
         self._thread.start()
 
-    @property
-    def running(self) -> bool:
-        return self._thread.is_alive()
-
     def stop(self, timeout: float = 1.0) -> None:
         """Ask the loop to end after its present cycle, and wait for that."""
         self._stopping.set()

@@ -133,12 +133,5 @@ def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
 
 def parameter_values(node: Node, table: Sequence[ParameterSpec]) -> dict[str, Any]:
     """The present values of the table's parameters, by name."""
-    from rclpy.exceptions import ParameterUninitializedException
-
-    found: dict[str, Any] = {}
-    for spec in table:
-        try:
-            found[spec.name] = node.get_parameter(spec.name).value
-        except ParameterUninitializedException:
-            found[spec.name] = spec.default
-    return found
+    given = ((spec, node.get_parameter_or(spec.name).value) for spec in table)
+    return {spec.name: spec.default if value is None else value for spec, value in given}

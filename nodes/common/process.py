@@ -69,7 +69,12 @@ def run(name: str, make: Callable[[], Any], args: Sequence[str] | None = None) -
         # The executor's own wake-up does not end a spin_once; work does.
         stop.on_stop(served.create_guard_condition(lambda: None).trigger)
         while not stop.received:
-            _serve(executor, served)
+            try:  # a callback that fails is reported, and the node keeps answering
+                executor.spin_once(timeout_sec=0.5)
+            except Exception as error:
+                if not rclpy.ok():
+                    raise
+                served.get_logger().error(f"a callback failed: {_line(error)}")
             if served.failure is not None:
                 return _say(name, f"the loop failed: {_line(served.failure)}", 1)
         return 0
@@ -92,16 +97,6 @@ def run(name: str, make: Callable[[], Any], args: Sequence[str] | None = None) -
         signal.alarm(0)
         for number in (signal.SIGINT, signal.SIGTERM):  # the interpreter's end would take a second one for a crash
             signal.signal(number, signal.SIG_IGN)
-
-
-def _serve(executor: SingleThreadedExecutor, served: Any) -> None:
-    """One callback, or half a second of waiting; a callback that fails is reported and the node keeps answering."""
-    try:
-        executor.spin_once(timeout_sec=0.5)
-    except Exception as error:
-        if not rclpy.ok():
-            raise
-        served.get_logger().error(f"a callback failed: {_line(error)}")
 
 
 def _line(error: BaseException) -> str:

@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 
 from dyn_core.errors import DynError, InputError, RefusedError
 from dyn_core.stiffness_maps import (
-    Answer,
     DeflectionAnswer,
     StiffnessAnswer,
     deflection_answer,
@@ -65,8 +64,8 @@ class StiffnessServer(Node):
         self._answered = self._refused = self._mapped = 0
         self._mapping = threading.Lock()
         self._states = subscribe(self, JointState, "joint_states")
-        self.create_service(GetStiffness, "get_stiffness", self._on_stiffness)
-        self.create_service(GetDeflection, "get_deflection", self._on_deflection)
+        self.create_service(GetStiffness, "get_stiffness", self._on_request)
+        self.create_service(GetDeflection, "get_deflection", self._on_request)
         self._maps = ThreadedActionServer(self, MapStiffness, "map_stiffness", self._map)
         self._diagnostics = Diagnostics(self, self._report, self._drops)
         self.get_logger().info(f"{self._robot.name}: ready, at the frame {self._frame!r}")
@@ -104,24 +103,18 @@ class StiffnessServer(Node):
             raise InputError("no positions given, and no joint state heard yet")
         return self._last
 
-    def _on_stiffness(self, request: GetStiffness.Request, response: GetStiffness.Response) -> GetStiffness.Response:
+    def _on_request(self, request: Any, response: Any) -> Any:
+        """Answer a request about the stiffness or, with a wrench, the deflection."""
+        frame = request.frame or self._frame
+        loaded = isinstance(request, GetDeflection.Request)
+        answer: StiffnessAnswer | DeflectionAnswer
         try:
-            answer = stiffness_answer(self._robot, self._where(request), request.frame or self._frame)
+            if loaded:
+                answer = deflection_answer(self._robot, self._where(request), wrench_array(request.wrench), frame)
+            else:
+                answer = stiffness_answer(self._robot, self._where(request), frame)
         except DynError as error:
-            answer = StiffnessAnswer.refused(error)
-        return self._answer(response, answer)
-
-    def _on_deflection(
-        self, request: GetDeflection.Request, response: GetDeflection.Response
-    ) -> GetDeflection.Response:
-        try:
-            at, wrench = self._where(request), wrench_array(request.wrench)
-            answer = deflection_answer(self._robot, at, wrench, request.frame or self._frame)
-        except DynError as error:
-            answer = DeflectionAnswer.refused(error)
-        return self._answer(response, answer)
-
-    def _answer(self, response: Any, answer: Answer) -> Any:
+            answer = (DeflectionAnswer if loaded else StiffnessAnswer).refused(error)
         self._answered += answer.success
         self._refused += not answer.success
         return fill_response(response, answer)

@@ -171,7 +171,7 @@ class Campaign:
         planned = system("sim", given)
         through = (("joint_states", "joint_states_true"),)
         nodes = [replace(node, remappings=through) if node.name == SIMULATION else node for node in planned.nodes]
-        relay = replace(nodes[-1], executable=RELAY, module=RELAY_MODULE, parameters={}, lifecycle=False)
+        relay = replace(nodes[-1], name=RELAY, module=RELAY_MODULE, parameters={}, lifecycle=False)
         return replace(planned, nodes=(*nodes, relay))
 
     @property
@@ -184,19 +184,16 @@ class Campaign:
 
     def pause(self, seconds: float) -> None:
         """Go on watching for a time."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.client.spin(0.005)
-            self.watch.look()
+        self.until(lambda: False, seconds)
 
     def until(self, ready: Callable[[], bool], seconds: float) -> bool:
         """Watch until something is so."""
-        end = time.monotonic() + seconds
-        while not ready():
-            if time.monotonic() > end:
-                return False
-            self.pause(0.01)
-        return True
+
+        def looked() -> bool:
+            self.watch.look()
+            return ready()
+
+        return self.client.wait(looked, seconds, 0.005)
 
     def publisher(self, message_type: type, topic: str) -> Any:
         """A publisher that somebody listens to."""

@@ -86,7 +86,8 @@ def processes(proc: Path = Path("/proc")) -> Iterator[Finding]:
             name = "" if match is None else match[1] or "dac_bridge"
             if name not in NODES:
                 continue
-            env = _environment((folder / "environ").read_bytes())
+            entries = (folder / "environ").read_bytes().decode(errors="replace").split("\0")
+            env = dict(entry.split("=", 1) for entry in entries if "=" in entry)
             ports = _outside_ports(folder)
         except OSError:
             continue
@@ -236,11 +237,6 @@ def _keys(keystore: Path) -> Iterator[Finding]:
         yield Finding(False, "keystore", f"{keystore} has no keys")
     elif not loose:
         yield Finding(True, "keystore", f"{keystore}: {len(private)} private keys, their owner's alone")
-
-
-def _environment(raw: bytes) -> dict[str, str]:
-    pairs = (entry.partition("=") for entry in raw.decode(errors="replace").split("\0"))
-    return {name: value for name, equals, value in pairs if equals}
 
 
 def _outside_ports(process: Path) -> list[int]:

@@ -25,6 +25,8 @@ from dyn_nodes.common.stamps import nanoseconds
 from dyn_nodes.simulated_robot.platform_publisher import POSE
 from dyn_nodes.stiffness_server.messages import stiffness_of
 
+STATE = f"{CONTROLLER}/state"
+LOOPS = {"controller": CONTROLLER, "simulation": SIMULATION}
 TOLERANCE = 5e-3
 """Tracking error (rad or m, rms) above which the demo counts as failed."""
 SETTLE = 0.3
@@ -34,20 +36,14 @@ SETTLE = 0.3
 def perform(robot: Robot, client: RobotClient, say: Callable[[str], None]) -> dict[str, Any]:
     """Move a robot, and report how it followed and how its loops ran; what went wrong is in "problems"."""
     motion = exercise_motion(robot, np.array(client.controller_state().points[0].positions))
-    with ExitStack() as open_recorders:
-
-        def record(message_type: type, topic: str) -> Recorder:
-            return open_recorders.enter_context(client.record(message_type, topic))
-
-        states = record(JointState, "joint_states")
-        commands = record(MotorCommand, "motor_commands")
-        followed = record(JointTrajectory, f"{CONTROLLER}/state")
-        recorders = [states, commands, followed]
-        poses = record(PoseStamped, POSE) if motion.platform is not None else None
-        if poses is not None:
-            recorders.append(poses)
+    topics = {"joint_states": JointState, "motor_commands": MotorCommand, STATE: JointTrajectory}
+    if motion.platform is not None:
+        topics[POSE] = PoseStamped
+    with ExitStack() as listening:
+        heard = {topic: listening.enter_context(client.record(kind, topic)) for topic, kind in topics.items()}
+        followed = heard[STATE]
         before = {name: client.diagnostics(name) for name in (SIMULATION, CONTROLLER)}
-        for recorder in recorders:
+        for recorder in heard.values():
             recorder.clear()
         earliest = nanoseconds(client.controller_state().header.stamp)
         say(f"moving {robot.name} for {motion.trajectory.duration:g} s")
@@ -62,7 +58,7 @@ def perform(robot: Robot, client: RobotClient, say: Callable[[str], None]) -> di
 
         def done() -> bool:
             nonlocal start
-            for recorder in recorders:
+            for recorder in heard.values():
                 recorder.drain()
             start = next((s for s in map(_plan_start, followed.messages) if s >= earliest), 0)
             latest = followed.messages[-1] if followed.messages else None
@@ -73,9 +69,12 @@ def perform(robot: Robot, client: RobotClient, say: Callable[[str], None]) -> di
         say("asking for the stiffness at the end pose")
         stiffness = client.call(GetStiffness, "get_stiffness", GetStiffness.Request())
         after = {name: client.diagnostics(name) for name in (SIMULATION, CONTROLLER)}
-    report = _report(robot, motion, start, states, commands, stiffness, before, after)
-    if motion.platform is not None and poses is not None:
-        report["platform"] = followed_by = _platform_tracking(motion.platform, start, poses)
+    report = _report(robot, motion, start, heard, stiffness)
+    report |= {name: _loop(before[node], after[node]) for name, node in LOOPS.items()}
+    if fault := after[CONTROLLER].get("fault", ""):
+        report["problems"].insert(0, f"the controller has a fault: {fault}")
+    if motion.platform is not None:
+        report["platform"] = followed_by = _platform_tracking(motion.platform, start, heard[POSE])
         if not followed_by["rms_distance"] < TOLERANCE:
             report["problems"].append(f"platform: {followed_by['rms_distance']:.2g} m rms is above {TOLERANCE:g}")
     return report
@@ -108,22 +107,17 @@ def _plan_start(state: JointTrajectory) -> int:
 
 
 def _report(
-    robot: Robot,
-    motion: ExerciseMotion,
-    start: int,
-    states: Recorder,
-    commands: Recorder,
-    stiffness: Any,
-    before: dict[str, dict[str, str]],
-    after: dict[str, dict[str, str]],
+    robot: Robot, motion: ExerciseMotion, start: int, heard: dict[str, Recorder], stiffness: Any
 ) -> dict[str, Any]:
     duration = motion.trajectory.duration
-    t = np.array([_seconds(message, start) for message in states.messages])
-    moving = (t >= 0.0) & (t <= duration)
-    q = np.array([message.position for message in states.messages])[moving][:, robot.joints]
-    effort = np.array([message.effort for message in states.messages])[moving][:, robot.joints]
-    error = q - motion.trajectory.sample(t[moving])[0]
-    during = [message for message in commands.messages if 0.0 <= _seconds(message, start) <= duration]
+    states, during = (
+        [message for message in heard[topic].messages if 0.0 <= _seconds(message, start) <= duration]
+        for topic in ("joint_states", "motor_commands")
+    )
+    t = np.array([_seconds(message, start) for message in states])
+    q = np.array([message.position for message in states])[:, robot.joints]
+    effort = np.array([message.effort for message in states])[:, robot.joints]
+    error = q - motion.trajectory.sample(t)[0]
     volts = np.array([message.voltage for message in during])
     codes = np.array([message.dac_code for message in during])
     used = (codes.max(axis=0) - codes.min(axis=0)) / (robot.actuation.code_limits[1] + 1.0)
@@ -140,9 +134,7 @@ def _report(
         }
         for j, name in enumerate(robot.joint_names)
     ]
-    fault = after[CONTROLLER].get("fault", "")
-    problems = [f"the controller has a fault: {fault}"] if fault else []
-    problems += [
+    problems = [
         f"{joint['name']}: tracking error {joint['rms_error']:.2g} {joint['unit']} rms is above {TOLERANCE:g}"
         for joint, driven in zip(joints, robot.driven, strict=True)
         if driven and not joint["rms_error"] < TOLERANCE
@@ -152,10 +144,8 @@ def _report(
     return {
         "robot": robot.name,
         "duration": duration,
-        "samples": int(moving.sum()),
+        "samples": len(states),
         "joints": joints,
-        "controller": _loop(before[CONTROLLER], after[CONTROLLER]),
-        "simulation": _loop(before[SIMULATION], after[SIMULATION]),
         "stiffness": as_json(stiffness_of(stiffness)),
         "problems": problems,
     }

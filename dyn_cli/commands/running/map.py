@@ -84,33 +84,24 @@ def run(args: argparse.Namespace) -> int:
 def grid_of(args: argparse.Namespace, robot: Robot | None) -> Grid:
     """The grid that the options describe; robot: None where the server knows the joints' positions."""
     from dyn_core.errors import InputError
-    from dyn_core.stiffness_maps import JointGrid
+    from dyn_core.stiffness_maps import JointGrid, OrientationGrid
 
     if args.joints:
         positions = tuple(args.at) or (() if robot is None else tuple(robot.neutral()))
         grid: Grid = JointGrid(tuple(args.joints), (args.count, args.count), positions)
+    elif args.resolution < FINEST:
+        raise InputError(f"--resolution: found {args.resolution:g} degrees, at least {FINEST:g} is allowed")
+    elif len(args.at) not in (0, 3):
+        raise InputError(f"--at: found {len(args.at)} numbers, expected the three coordinates of the platform")
     else:
-        grid = _orientation_grid(args)
+        tilt_max, torsion, step = map(math.radians, (args.tilt_max, args.torsion, args.resolution))
+        azimuths, tilts = max(3, round(2.0 * math.pi / step)), 1 + max(1, round(tilt_max / step))
+        grid = OrientationGrid(tilt_max, azimuths, tilts, torsion, tuple(args.at) or None)
     if grid.size > MOST_POSES:
         raise InputError(
             f"{grid.size:g} poses are too many, at most {MOST_POSES}: give a coarser --resolution or a smaller --count"
         )
     return grid
-
-
-def _orientation_grid(args: argparse.Namespace) -> Grid:
-    from dyn_core.errors import InputError
-    from dyn_core.stiffness_maps import OrientationGrid
-
-    if args.resolution < FINEST:
-        raise InputError(f"--resolution: found {args.resolution:g} degrees, at least {FINEST:g} is allowed")
-    step = math.radians(args.resolution)
-    tilt_max = math.radians(args.tilt_max)
-    azimuths, tilts = max(3, round(2.0 * math.pi / step)), 1 + max(1, round(tilt_max / step))
-    place = tuple(args.at) or None
-    if place is not None and len(place) != 3:
-        raise InputError(f"--at: found {len(place)} numbers, expected the three coordinates of the platform")
-    return OrientationGrid(tilt_max, azimuths, tilts, math.radians(args.torsion), place)
 
 
 def _computed(args: argparse.Namespace) -> StiffnessMap:

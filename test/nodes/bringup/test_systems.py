@@ -27,9 +27,9 @@ def test_every_node_is_an_executable_with_these_parameters(name: str) -> None:
     config.read(ROOT / "setup.cfg")
     scripts = config["options.entry_points"]["console_scripts"]
     for node in system(name).nodes:
-        assert importlib.util.find_spec(f"dyn_nodes.{node.executable}.node") is not None
-        assert f"{node.executable} = dyn_nodes.executables:{node.executable}" in scripts
-        table = {spec.name: spec for spec in TABLES[node.executable]}
+        assert importlib.util.find_spec(f"dyn_nodes.{node.name}.node") is not None
+        assert f"{node.name} = dyn_nodes.executables:{node.name}" in scripts
+        table = {spec.name: spec for spec in TABLES[node.name]}
         for key, value in node.parameters.items():
             if key != "use_sim_time":
                 assert type(table[key].default) is type(value), key
@@ -101,7 +101,7 @@ def test_lifecycle_nodes_can_start_by_themselves() -> None:
     """As the launch files ask them to."""
     dac = str(ROOT / "config" / "dac" / "dry_run.yaml")
     for node in system("sim", {"robot": "planar_2r", "dac": dac}).nodes:
-        assert node.lifecycle == ("autostart" in {spec.name for spec in TABLES[node.executable]})
+        assert node.lifecycle == ("autostart" in {spec.name for spec in TABLES[node.name]})
 
 
 def test_an_unknown_system_is_refused() -> None:
