@@ -1,7 +1,5 @@
 """Types and options that several commands share."""
 
-from __future__ import annotations
-
 import argparse
 
 LARGEST = 1e50

@@ -1,7 +1,5 @@
 """Where a command writes its file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -6,8 +6,6 @@ returns the exit status, and HANDS_ON, if its arguments belong to another progra
 imports the standard library and what does so; what takes longer, or comes with an environment, its functions import.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

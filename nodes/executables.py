@@ -4,8 +4,6 @@ Importing a node takes a second or two. Until it is imported, and can end by its
 show where in numba or scipy it came; there is nothing to make safe yet, so the process just ends.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Published results, computed again: one module per paper, each with `compute() -> Report`."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from dyn_core.errors import InputError

@@ -1,7 +1,5 @@
 """`./dyn reproduce`, or `python -m papers`: the results of a paper, printed against computed, and its figures."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """What reproducing a paper gives: a table of printed against computed, and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Wu, Bai and Kepler: three spherical parallel manipulators, their stiffness, deformations and maps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

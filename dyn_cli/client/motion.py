@@ -1,7 +1,5 @@
 """Motions of a running robot: sent, and waited for."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Questions about stiffness to a running ``stiffness_server``."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A link is drawn from its joint's origin to what it carries: the next joints, the
 chains were cut. A joint is drawn as a piece of its axis.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

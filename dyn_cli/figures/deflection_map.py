@@ -1,7 +1,5 @@
 """A map of deflections as a figure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

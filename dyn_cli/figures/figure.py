@@ -1,7 +1,5 @@
 """Figures as PNG or PDF, by Matplotlib where it is installed."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Curves over time as text: braille characters, two dots wide and four high, with nothing to install."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .time_plots import Panel

@@ -1,7 +1,5 @@
 """Curves over time, as PNG and PDF by Matplotlib."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands of the arm shell, each with its help and with what can follow it on a line."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace

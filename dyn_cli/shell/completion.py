@@ -1,7 +1,5 @@
 """What can follow a line of the arm shell up to the cursor."""
 
-from __future__ import annotations
-
 from dyn_core.description import robot_files
 from dyn_core.errors import InputError
 from dyn_core.files import user_path

@@ -1,7 +1,5 @@
 """The commands of the arm shell that show a simulation and that read or write files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 History and completion are readline's, of the standard library: nothing has to be installed for them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

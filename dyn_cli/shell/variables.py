@@ -1,7 +1,5 @@
 """The variables of the arm shell: how each is shown and set, and its help."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

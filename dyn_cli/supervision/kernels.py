@@ -3,8 +3,6 @@
 Only the standard library is imported, so that a start whose kernels are compiled does not wait for more.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -4,8 +4,6 @@ Fast DDS keeps a file lock beside each segment (``fastrtps_*_el``, ``_sl``) for 
 that can be taken belongs to nobody. Left behind, the files fill memory and make later starts print errors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

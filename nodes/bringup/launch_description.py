@@ -3,8 +3,6 @@
 ``launch`` and ``launch_ros`` come with a ROS 2 installation, not with pip; only the launch files import this module.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

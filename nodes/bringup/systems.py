@@ -4,8 +4,6 @@
 library is imported.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

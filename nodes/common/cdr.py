@@ -6,8 +6,6 @@ lie in the bytes that travel (OMG's CDR, version 1, little-endian, as ROS 2 send
 read and sent as a message object.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from typing import Any

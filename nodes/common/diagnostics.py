@@ -1,7 +1,5 @@
 """``/diagnostics`` of a node: one status per second with rates, missed deadlines and dropped messages."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ through it: their subscriptions sit in a callback group that the executor never 
 the subscription's handle. Names of rclpy that are not public are used in this file only.
 """
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

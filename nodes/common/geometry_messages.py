@@ -1,7 +1,5 @@
 """Vectors, wrenches, rotations and poses as messages, and back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

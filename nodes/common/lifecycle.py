@@ -1,7 +1,5 @@
 """What lifecycle nodes with a loop share: transitions, the loop's thread, faults that a service clears."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack

@@ -3,8 +3,6 @@
 Everything slow stays with the executor in the main thread.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

@@ -4,8 +4,6 @@ Each check returns arrays in the robot's joint order or raises RefusedError with
 ``/diagnostics`` counts the message.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ rclpy hands over a message without its publisher, so the message is taken throug
 (``rcl_take_serialized_message`` of librcl, with the structures of ROS 2 Jazzy).
 """
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Life of a node's process: start, serve, end cleanly on SIGINT or SIGTERM, and say errors in one line."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The robot that the nodes run."""
 
-from __future__ import annotations
-
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
 

@@ -1,7 +1,5 @@
 """Times of messages as whole numbers of nanoseconds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 NANOSECONDS = 1_000_000_000

@@ -5,8 +5,6 @@ subscriptions hear every kind of publisher: best effort, reliable, and latched, 
 started later still gets.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 

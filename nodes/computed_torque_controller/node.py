@@ -1,7 +1,5 @@
 """ROS 2 lifecycle node ``computed_torque_controller``: joint states and trajectories in, motor commands out."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the controller reports: ``~/state`` (desired and measured), ``~/status``, and its part of ``/diagnostics``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

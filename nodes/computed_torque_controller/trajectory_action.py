@@ -3,8 +3,6 @@
 What is decided about a goal is in ``dyn_core.control.Following``.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

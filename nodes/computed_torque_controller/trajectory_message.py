@@ -1,7 +1,5 @@
 """The points of a trajectory message, checked before anything moves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Motor commands of the one publisher that is obeyed."""
 
-from __future__ import annotations
-
 from dyn_robot.msg import MotorCommand
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message

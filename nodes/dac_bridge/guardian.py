@@ -1,7 +1,5 @@
 """The guardian's process, seen from the bridge."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

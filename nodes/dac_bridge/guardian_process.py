@@ -8,8 +8,6 @@ dies, makes it write them and end. Every beat is answered, so that the bridge kn
 It runs by itself, on the standard library alone, in a session of its own, so that what ends the bridge does not end it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

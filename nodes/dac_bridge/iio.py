@@ -4,8 +4,6 @@
 (raw + ``out_voltageN_offset``) ``out_voltageN_scale`` millivolts at once.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """ROS 2 lifecycle node ``dac_bridge``: motor commands in, codes of real digital-to-analogue converters out."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@
 Every output is locked (flock) while it is open, so that two programs cannot drive it.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -3,8 +3,6 @@
 A file or a pipe takes one line per command: the time on the monotonic clock and the raw value of each of its channels.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager

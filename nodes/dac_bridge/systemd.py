@@ -1,7 +1,5 @@
 """What systemd is told: that the service is ready, that it lives, what it does (``sd_notify``, a datagram each)."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """ROS 2 node ``simulated_robot``: motor commands in, joint states out, with the motors and the DAC in between."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The pose and the twist of a robot's platform as topics, published while somebody listens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

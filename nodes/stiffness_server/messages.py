@@ -1,7 +1,5 @@
 """Answers about stiffness and deflection as responses of the services, and back."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ROS 2 node ``stiffness_server``: Cartesian stiffness and deflection over services, maps over an action."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """An action server whose goals are worked at in a thread of their own, while the executor goes on answering."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

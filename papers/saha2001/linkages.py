@@ -4,8 +4,6 @@ The figures are not in the text of the paper: mass distribution, direction of gr
 shipped robots four_bar_saha and five_bar_saha, and every result is computed in the other assembly mode too.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from functools import cached_property

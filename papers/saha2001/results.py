@@ -1,7 +1,5 @@
 """Saha and Schiehlen: what section VI says and plots of both linkages, computed by `denoc`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Their Figs 6-8 and 10-13; the Gough-Stewart platform, Fig. 14, is in `platform`.
 in section 3.1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import log10
 from typing import Any

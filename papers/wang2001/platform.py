@@ -1,7 +1,5 @@
 """Wang, Gosselin and Cheng: the Gough-Stewart platform of section 3.2.3 by virtual springs, and their Fig. 14."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The faults of a campaign."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

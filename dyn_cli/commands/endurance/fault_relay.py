@@ -4,8 +4,6 @@ It takes ``joint_states_true`` and gives ``joint_states``; what it does to them 
 MODES, with a number after it where it needs one.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import deque

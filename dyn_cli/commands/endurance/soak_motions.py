@@ -1,7 +1,5 @@
 """Motions of a running system for a long time, and what is measured meanwhile."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Whether a series of samples grows: a line that outliers and steps do not bend, with its uncertainty."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

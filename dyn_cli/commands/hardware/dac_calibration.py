@@ -1,7 +1,5 @@
 """``dyn dac calibrate``: a person measures what each converter puts out."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

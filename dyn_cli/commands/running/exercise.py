@@ -1,7 +1,5 @@
 """The demo's motion on a running system, and how well it was followed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
