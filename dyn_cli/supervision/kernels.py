@@ -7,11 +7,12 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
+import tempfile
 import time
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from dyn_cli.setup.progress import Progress
 from dyn_nodes.bringup.systems import System
@@ -20,6 +21,7 @@ PARTS = ("simulation", "control")
 """As dyn_core.control has them, which is not imported here."""
 LABEL = "compiling the kernels"
 REDRAW = 0.2  # s
+LONGEST = 1 << 20  # bytes of a process's counts
 
 
 def compile_kernels(planned: System) -> None:
@@ -27,49 +29,33 @@ def compile_kernels(planned: System) -> None:
     mark = _mark(planned)
     if mark is None or mark.exists():
         return
-    progress, started, compiling = Progress(), time.monotonic(), False
-    words = _words(planned)
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-m", "dyn_cli.supervision.kernels", *words, part],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        for part in PARTS
-    ]
-    counts = {child.pid: (0, 0) for child in children}
-    readers = [
-        threading.Thread(target=_count, args=(child.pid, child.stdout, counts), daemon=True) for child in children
-    ]
-    try:
-        for reader in readers:
-            reader.start()
-        while any(reader.is_alive() for reader in readers):
+    progress, started, compiling, running = Progress(), time.monotonic(), False, True
+    command = [sys.executable, "-m", "dyn_cli.supervision.kernels", *_words(planned)]
+    with ExitStack() as stack:
+        counts = [stack.enter_context(tempfile.TemporaryFile()) for _ in PARTS]
+        stack.callback(progress.bar, LABEL, 1, 1, started)
+        children = [
+            subprocess.Popen([*command, part], stdin=subprocess.DEVNULL, stdout=count, stderr=subprocess.DEVNULL)
+            for part, count in zip(PARTS, counts, strict=True)
+        ]
+        for child in children:
+            stack.callback(child.wait)
+            stack.callback(child.kill)
+        while running:
             time.sleep(REDRAW)
-            ready, needed = (sum(column) for column in zip(*counts.values(), strict=True))
+            running = any(child.poll() is None for child in children)
+            last = [os.pread(count.fileno(), LONGEST, 0).split()[-2:] for count in counts]
+            ready, needed = (sum(int(words[k]) for words in last if words) for k in (0, 1))
             if needed and not (compiling or progress.live):
                 progress.say(f"{LABEL}, once ...")
             compiling = needed > 0
             if compiling:
                 progress.wait(f"{LABEL}: {ready} of {needed},", started)
-        statuses = [child.wait() for child in children]
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
-        progress.bar(LABEL, 1, 1, started)
+        statuses = [child.returncode for child in children]
     if not any(statuses):
         if compiling:
             progress.say(f"{LABEL}: done in {time.monotonic() - started:.0f} s")
         mark.touch()
-
-
-def _count(child: int, lines: IO[str], counts: dict[int, tuple[int, int]]) -> None:
-    for line in lines:
-        ready, needed = map(int, line.split())
-        counts[child] = ready, needed
 
 
 def _words(planned: System) -> tuple[str, str]:

@@ -31,10 +31,9 @@ class LoopLifecycleNode(LifecycleNode):
 
     def __init__(self, name: str, table: Sequence[ParameterSpec]) -> None:
         super().__init__(name)
-        declare(self, table)
         self._table = table
-        self._given: dict[str, Any] = {}
-        """The parameters' values at the last configure."""
+        self._given = declare(self, table)
+        """The parameters' values, at the last configure if there was one."""
         self._drops = DropCounter()
         self._statistics = CycleStatistics()
         self._label = "unconfigured"

@@ -85,8 +85,8 @@ def tunable(*specs: ParameterSpec) -> tuple[ParameterSpec, ...]:
     return tuple(replace(spec, read_only=False) for spec in specs)
 
 
-def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
-    """Declare the table's parameters on the node and refuse values that it does not allow."""
+def declare(node: Node, table: Sequence[ParameterSpec]) -> dict[str, Any]:
+    """Declare the table's parameters on the node and refuse values that it does not allow; returns their values."""
     from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
     from rclpy.exceptions import ParameterException
     from rclpy.parameter import Parameter
@@ -129,6 +129,7 @@ def declare(node: Node, table: Sequence[ParameterSpec]) -> None:
         return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(refuse)
+    return parameter_values(node, table)
 
 
 def parameter_values(node: Node, table: Sequence[ParameterSpec]) -> dict[str, Any]:

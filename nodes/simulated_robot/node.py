@@ -21,7 +21,7 @@ from dyn_nodes.common.direct_subscription import subscribe, take_newest
 from dyn_nodes.common.loop_thread import CycleStatistics, LoopThread, Pacer, quiet_interpreter
 from dyn_nodes.common.message_checks import DropCounter, JointOrder, wrench
 from dyn_nodes.common.message_sender import SenderReader
-from dyn_nodes.common.parameter_spec import declare, parameter_values
+from dyn_nodes.common.parameter_spec import declare
 from dyn_nodes.common.qos import LATCHED, STREAM
 from dyn_nodes.common.robot import load_fixed_robot
 from dyn_nodes.common.stamps import set_stamp
@@ -46,8 +46,7 @@ class SimulatedRobot(Node):
 
     def __init__(self) -> None:
         super().__init__("simulated_robot")
-        declare(self, PARAMETERS)
-        self._given = given = parameter_values(self, PARAMETERS)
+        self._given = given = declare(self, PARAMETERS)
         if not claim_robot(self.get_namespace()):
             raise InputError("a simulated robot runs already in this ROS domain and namespace on this machine")
         self._robot = load_fixed_robot(given["robot"])

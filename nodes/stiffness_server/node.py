@@ -25,7 +25,7 @@ from dyn_nodes.common.diagnostics import OK, Diagnostics, Report
 from dyn_nodes.common.direct_subscription import subscribe, take_newest
 from dyn_nodes.common.geometry_messages import pose_array, rotation_array, wrench_array
 from dyn_nodes.common.message_checks import DropCounter, JointOrder, joint_state
-from dyn_nodes.common.parameter_spec import declare, parameter_values
+from dyn_nodes.common.parameter_spec import declare
 from dyn_nodes.common.robot import load_fixed_robot
 
 from .map_messages import grid_of, map_feedback, map_result
@@ -50,8 +50,7 @@ class StiffnessServer(Node):
 
     def __init__(self) -> None:
         super().__init__("stiffness_server")
-        declare(self, PARAMETERS)
-        given = parameter_values(self, PARAMETERS)
+        given = declare(self, PARAMETERS)
         self._robot = load_fixed_robot(given["robot"])
         self._frame = given["frame"]
         self._most_poses = given["max_map_poses"]
