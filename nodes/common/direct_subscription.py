@@ -8,7 +8,7 @@ the subscription's handle. Names of rclpy that are not public are used in this f
 import contextlib
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -18,17 +18,11 @@ from .qos import FRESH
 from .stamps import NANOSECONDS
 
 
-class WithheldGroup(CallbackGroup):
+class WithheldGroup(MutuallyExclusiveCallbackGroup):
     """A callback group that the executor never serves."""
 
     def can_execute(self, entity: Any) -> bool:
         return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        return None
 
 
 def subscribe(node: Node, message_type: type, topic: str, quality: QoSProfile = FRESH) -> Subscription:

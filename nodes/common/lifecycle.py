@@ -75,6 +75,11 @@ class LoopLifecycleNode(LifecycleNode):
     @abstractmethod
     def _on_clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response: ...
 
+    def _loop_values(self) -> dict[str, object]:
+        """What /diagnostics says about the loop."""
+        scheduling = {} if self._loop is None else {"scheduling": self._loop.scheduling}
+        return {"cycles": self._statistics.count, **self._statistics.summary(), **scheduling}
+
     @property
     def failure(self) -> Exception | None:
         """Why the loop ended by itself, if it did."""

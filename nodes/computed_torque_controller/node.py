@@ -294,13 +294,10 @@ class ComputedTorqueController(LoopLifecycleNode):
     def _report(self) -> Report:
         values: dict[str, object] = {
             "robot": self.get_parameter("robot").value if self._robot is None else self._robot.name,
-            "cycles": self._statistics.count,
-            **self._statistics.summary(),
+            **self._loop_values(),
             "missed deadlines": self._deadlines.missed,
             "joint states passed over": self._passed_over,
             "saturated cycles": self._saturated,
             "trajectories accepted": self._accepted,
         }
-        if self._loop is not None:
-            values["scheduling"] = self._loop.scheduling
         return diagnosis(self._label, self.safety, self._follower, values)

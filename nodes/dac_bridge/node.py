@@ -288,8 +288,7 @@ class DacBridge(LoopLifecycleNode):
             "commands of others": 0 if source is None else source.foreign,
             "commands passed over": 0 if source is None else source.passed_over,
             "command timeouts": self._timeouts,
-            "cycles": self._statistics.count,
-            **self._statistics.summary(),
+            **self._loop_values(),
         }
         outputs, guardian = self._outputs, self._guardian
         if outputs is not None:
@@ -297,8 +296,6 @@ class DacBridge(LoopLifecycleNode):
             values["safe codes"] = " ".join(map(str, outputs.map.safe))
         if guardian is not None:
             values["guardian"] = guardian.pid
-        if self._loop is not None:
-            values["scheduling"] = self._loop.scheduling
         level, sentence = OK, self._label
         if self._fault:
             level, sentence = ERROR, f"fault, call ~/clear_fault: {self._fault}"

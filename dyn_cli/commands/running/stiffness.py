@@ -13,7 +13,7 @@ from dyn_cli.options import finite, json_option, namespace_option, numbers, offl
 if TYPE_CHECKING:
     import numpy as np
 
-    from dyn_core.stiffness_maps import Answer, DeflectionAnswer, StiffnessAnswer
+    from dyn_core.stiffness_maps import DeflectionAnswer, StiffnessAnswer
 
 NEEDS = "ros"
 OFFLINE = "core"
@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"dyn stiffness: {answer.message}", file=sys.stderr)
     else:
         lines = _deflection_lines if isinstance(answer, DeflectionAnswer) else _stiffness_lines
-        print("\n".join(lines(answer)))
+        free = [f"nothing resists the motion {_vector(v)} (m, rad)" for v in answer.null_directions]
+        print("\n".join([*lines(answer), *free]))
     return 0 if known and (answer.success or args.wrench is None) else 1
 
 
@@ -108,7 +109,7 @@ def _stiffness_lines(answer: Any) -> list[str]:
         lines.append(f"condition {answer.condition:.4g}")
     else:
         lines += ["compliance (m/N, m/(N m); rad/N, rad/(N m)):", _matrix(answer.compliance)]
-    return lines + _null_lines(answer)
+    return lines
 
 
 def _deflection_lines(answer: Any) -> list[str]:
@@ -116,11 +117,7 @@ def _deflection_lines(answer: Any) -> list[str]:
     lines = [] if answer.success else [answer.message]
     lines.append(f"translation {_vector(shift)} m, rotation {_vector(turn)} rad")
     lines.append(f"{1e3 * math.hypot(*shift):.4g} mm, {math.degrees(math.hypot(*turn)):.4g} degrees")
-    return lines + _null_lines(answer)
-
-
-def _null_lines(answer: Answer) -> list[str]:
-    return [f"nothing resists the motion {_vector(v)} (m, rad)" for v in answer.null_directions]
+    return lines
 
 
 def _vector(v: Any) -> str:
