@@ -51,9 +51,9 @@ class NodeDied(ClientError):
 class RobotClient:
     """A node of its own with a context of its own; use it as a context manager."""
 
-    def __init__(self, namespace: str = "") -> None:
+    def __init__(self, namespace: str = "", domain: int | None = None) -> None:
         self._context = Context()
-        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=[], context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(
             "dyn_client",
             context=self._context,

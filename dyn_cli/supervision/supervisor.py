@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
 from dyn_nodes.bringup.systems import NodeSpec, System
@@ -29,13 +29,19 @@ PATIENCE = 2.5
 class Supervisor:
     """The running processes of one system; must be used from the thread that made it, which children outlive not."""
 
-    def __init__(self, system: System, output: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        system: System,
+        environment: Mapping[str, str] | None = None,
+        output: Callable[[str], None] | None = None,
+    ) -> None:
         self.system = system
         self._environment = {
             "RCUTILS_COLORIZED_OUTPUT": "0",
             "RCUTILS_CONSOLE_OUTPUT_FORMAT": "{severity}: {message}",
             "PYTHONUNBUFFERED": "1",
             **os.environ,
+            **(environment or {}),
         }
         self._output = output or to_stderr
         self._processes: dict[str, subprocess.Popen[str]] = {}
