@@ -101,10 +101,7 @@ def curved_beam(R: float, arc: float, section: BeamSection, material: Material) 
     """
     if not (R > 0.0 and arc > 0.0):
         raise InputError(f"a curved beam's radius and arc must be above zero, found {R:g} m and {arc:g} rad")
-    A, E, G = section.A, material.E, material.G
-    D = 1.0 / np.array([
-        E * A, section.shear_y * G * A, section.shear_z * G * A, G * section.Ix, E * section.Iy, E * section.Iz,
-    ])  # fmt: skip
+    D = 1.0 / Bar(section, material, arc, R).rigidity
     x, weights = np.polynomial.legendre.leggauss(NODES * ceil(arc / pi))
     C = np.zeros((6, 6))
     for phi, weight in zip(0.5 * arc * (x + 1.0), 0.5 * arc * weights, strict=True):
@@ -138,6 +135,51 @@ def straight_beam(length: float, section: BeamSection, material: Material) -> Fl
     C[1, 5] = C[5, 1] = L**2 / (2.0 * E * section.Iz)
     C[2, 4] = C[4, 2] = -(L**2) / (2.0 * E * section.Iy)
     return C
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A uniform beam from its clamp to its tip, straight or an arc of a circle."""
+
+    section: BeamSection
+    material: Material
+    size: float
+    """Length, m, of a straight beam; angle, rad, of an arc."""
+    radius: float = 0.0
+    """Of an arc's midline, m; 0: straight."""
+
+    @property
+    def length(self) -> float:
+        """Along the midline, m."""
+        return self.size * (self.radius or 1.0)
+
+    @property
+    def rigidity(self) -> Floats:
+        """(6,) against strain along and shear across axes 1, 2, 3 (N), and against twist and bending (N m^2)."""
+        s, E, G = self.section, self.material.E, self.material.G
+        return np.array([E * s.A, s.shear_y * G * s.A, s.shear_z * G * s.A, G * s.Ix, E * s.Iy, E * s.Iz])
+
+    @property
+    def compliance(self) -> Floats:
+        """C (6, 6) of the tip."""
+        if self.radius > 0.0:
+            return curved_beam(self.radius, self.size, self.section, self.material)
+        return straight_beam(self.size, self.section, self.material)
+
+    def at(self, s: Floats) -> tuple[Floats, Floats, Floats]:
+        """Axes (k, 3, 3) and places (k, 3) of sections at lengths s (k,) from the clamp, and directions onward.
+
+        All in the tip's axes, from the tip; the axes are the section's 1, 2, 3.
+        """
+        zero, one = np.zeros_like(s), np.ones_like(s)
+        if not self.radius > 0.0:
+            x = np.stack([one, zero, zero], axis=1)
+            return np.tile(np.eye(3), (len(s), 1, 1)), (s - self.size)[:, None] * x, x
+        phi = self.size - s / self.radius
+        first = np.stack([np.cos(phi), -np.sin(phi), zero], axis=1)
+        second = np.stack([np.sin(phi), np.cos(phi), zero], axis=1)
+        axes = np.stack([first, second, np.stack([zero, zero, one], axis=1)], axis=2)
+        return axes, self.radius * (second - np.array([0.0, 1.0, 0.0])), -first
 
 
 def rigid() -> Floats:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from dyn_core.arrays import Bools, Floats, Ints
+from dyn_core.beams import Bar
 from dyn_core.errors import InputError
 
 REVOLUTE, PRISMATIC = 0, 1  # Khalil's sigma; fixed joints are merged into their parent by the description
@@ -162,24 +163,45 @@ class Compliance:
     """(3,) the tip in the body's frame, m."""
     C: Floats
     """(6, 6) motion of the tip per wrench there, in its axes, linear first: m/N, m/(N m), rad/N, rad/(N m)."""
+    bar: Bar | None = None
+    """What the link is made of; None: a matrix from elsewhere."""
 
 
 @dataclass(frozen=True)
 class Spherical:
-    """A spherical parallel manipulator of three equal legs u, v, w about the centre O, the base frame's origin."""
+    """A spherical parallel manipulator of three legs u, v, w about the centre O, the base frame's origin."""
 
-    alpha1: float
-    """Angle between u and v (the proximal links' arc), rad."""
-    alpha2: float
-    """Angle between v and w (the distal links' arc), rad."""
+    arcs: Floats
+    """(3, 2) of each leg's proximal and distal link: the angles alpha1 between u and v, alpha2 between v and w, rad."""
+    radii: Floats
+    """(3, 2) of the midlines of each leg's proximal and distal link, m."""
     beta: float
     """Angle of the platform's pyramid: between its axis and each w, rad."""
     gamma: float
     """Angle of the base's pyramid: between its axis and each u, rad."""
-    R: float
-    """Radius of the links' midlines, m."""
     modes: tuple[int, int, int]
     """Working mode of each leg: the sign of (u x v) . w."""
+
+    @property
+    def alpha1(self) -> float:
+        """The arc of all proximal links, rad; InputError where they differ."""
+        return self._common(self.arcs[:, 0], "arcs of the proximal links")
+
+    @property
+    def alpha2(self) -> float:
+        """The arc of all distal links, rad; InputError where they differ."""
+        return self._common(self.arcs[:, 1], "arcs of the distal links")
+
+    @property
+    def R(self) -> float:
+        """The radius of all links, m; InputError where they differ."""
+        return self._common(self.radii, "radii of the links")
+
+    @staticmethod
+    def _common(values: Floats, what: str) -> float:
+        if np.ptp(values) > 0.0:
+            raise InputError(f"the {what} differ from leg to leg; look at `arcs` and `radii`")
+        return float(values.flat[0])
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ def motors_of(motors: Sequence[Mapping[str, float] | None]) -> Motors | None:
 def _on_body(joint: JointEntry, compliance: Compliance) -> Compliance:
     """A compliance that is placed in the link's described frame, in the frame of its body."""
     R, p = joint.described[:3, :3], joint.described[:3, 3]
-    return Compliance(joint.body, R @ compliance.R, R @ compliance.p + p, compliance.C)
+    return dataclasses.replace(compliance, body=joint.body, R=R @ compliance.R, p=R @ compliance.p + p)
 
 
 def moves_nothing(m: Mechanism) -> Bools:

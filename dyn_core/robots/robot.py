@@ -286,7 +286,7 @@ class Robot(Natives, ABC):
         wrench: (6,) a load on the frame (N, N m, base axes) under which it stands at q; it changes the stiffness by the
         congruence term of Chen and Kao. None: unloaded.
         """
-        load = None if wrench is None else _wrench(wrench)
+        load = None if wrench is None else checked_wrench(wrench)
         return self.virtual_joints.stiffness(self.all_positions(q), frame, load)
 
     def compliances(self, q: Any, frame: str = "tool") -> Floats | None:
@@ -314,7 +314,7 @@ class Robot(Natives, ABC):
 
     def deflected(self, q: Any, wrench: Any, frame: str = "tool") -> Deflection:
         """As `deflection`, with the directions that nothing holds, and whether there is an equilibrium at all."""
-        return self.stiffness(q, frame).deflected(_wrench(wrench))
+        return self.stiffness(q, frame).deflected(checked_wrench(wrench))
 
     def urdf(self) -> str:
         """The robot as URDF text."""
@@ -335,7 +335,7 @@ def _check_quaternion(q: Floats) -> None:
         raise InputError(f"q[3:7] must be a unit quaternion (x, y, z, w); its length is {worst:.6g}")
 
 
-def _wrench(wrench: Any) -> Floats:
+def checked_wrench(wrench: Any) -> Floats:
     w = np.asarray(wrench, float)
     if w.shape != (6,) or not np.isfinite(w).all():
         raise InputError(f"the wrench must be six finite numbers (force, moment), found shape {w.shape}: {w}")

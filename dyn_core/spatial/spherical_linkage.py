@@ -15,6 +15,7 @@ import numpy as np
 from dyn_core.arrays import Floats
 from dyn_core.jit.kernel import kernel
 
+from .poses import rotation_y, rotation_z
 from .tuples import add, dot, load3, scale
 
 # one row per leg
@@ -26,6 +27,7 @@ CA1, SA1, CA2, SA2 = 12, 13, 14, 15
 MODE = 16
 GEOMETRY_WIDTH = 17
 
+UNDETERMINED = 1e-9  # sine between u and w, times that of alpha1, below which every theta does: w is along u
 REACH = 1e-9  # by which a leg may be stretched beyond folded or straight, for rounding
 THIRDS = 2.0 * np.pi / 3.0
 
@@ -42,15 +44,34 @@ def platform_axis(beta: float, eta: float) -> Floats:
     return np.array([-np.sin(eta) * np.sin(beta), np.cos(eta) * np.sin(beta), np.cos(beta)])
 
 
-def leg_geometry(alpha1: float, alpha2: float, beta: float, gamma: float, modes: Sequence[int]) -> Floats:
-    """(3, GEOMETRY_WIDTH) of three legs: arcs of their links, angles (rad) of platform and base, working modes."""
+def platform_axes(beta: float, eta: float) -> Floats:
+    """(3, 3) axes of a leg's last joint in the platform's frame: z along w*, y across it and the platform's axis."""
+    w, y = platform_axis(beta, eta), np.array([np.cos(eta), np.sin(eta), 0.0])
+    return np.stack([np.cross(y, w), y, w], axis=1)
+
+
+def leg_geometry(arcs: Floats, beta: float, gamma: float, modes: Sequence[int]) -> Floats:
+    """(3, GEOMETRY_WIDTH) of three legs: arcs (3, 2) of their links, angles (rad) of platform and base, modes."""
     legs = np.zeros((3, GEOMETRY_WIDTH))
-    for i, leg in enumerate(legs):
+    for i, (leg, (alpha1, alpha2)) in enumerate(zip(legs, arcs, strict=True)):
         leg[U : U + 3], leg[D : D + 3], leg[E : E + 3] = axes(gamma, i * THIRDS)
         leg[W0 : W0 + 3] = platform_axis(beta, i * THIRDS)
         leg[CA1 : SA2 + 1] = np.cos(alpha1), np.sin(alpha1), np.cos(alpha2), np.sin(alpha2)
         leg[MODE] = modes[i]
     return legs
+
+
+def leg_joints(leg: Floats, last: Floats) -> tuple[Floats, bool]:
+    """(3,) angles of a leg's joints about u, v, w where its last joint has the axes (3, 3) in the base frame.
+
+    All frames have z along their axis, and x towards the next where the joint is at 0. Also whether the leg reaches.
+    """
+    theta, _, reached = leg_angle(leg, tuple(last[:, 2]))
+    first = np.stack([leg[D : D + 3], leg[E : E + 3], leg[U : U + 3]], axis=1) @ rotation_z(theta)
+    second = first @ rotation_y(atan2(leg[SA1], leg[CA1]))
+    psi = atan2(second[:, 1] @ last[:, 2], second[:, 0] @ last[:, 2])
+    third = second @ rotation_z(psi) @ rotation_y(atan2(leg[SA2], leg[CA2]))
+    return np.array([theta, psi, atan2(third[:, 1] @ last[:, 0], third[:, 0] @ last[:, 0])]), bool(reached)
 
 
 @kernel
@@ -63,7 +84,7 @@ def leg_angle(leg, w):
     b = leg[SA1] * dot(e, w)
     c = leg[CA2] - leg[CA1] * dot(u, w)
     size = sqrt(a * a + b * b)
-    x = c / size if size > 1e-15 else 2.0
+    x = c / size if size > UNDETERMINED else 2.0
     reached = abs(x) <= 1.0 + REACH
     x = min(1.0, max(-1.0, x))
     # (u x v) . w = -size sin(theta - atan2(b, a))

@@ -24,8 +24,10 @@ import numpy as np
 from dyn_core.arrays import Floats
 
 RANK_TOLERANCE = 1e-6  # of the largest singular value, lengths by a length of the structure
+FREE = 1e-7  # springs' part of a motion below which it costs no energy
 NO_ENERGY = 1e-12  # of the largest eigenvalue of a compliance, below which a direction is rigid
 LOADED = 1e-7  # part of a wrench that may lie along a null direction before it counts as loading it
+ROUNDING = 1e-12  # of a null direction's components
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Stiffness:
     K: Floats | None
     """(6, 6) stiffness: N/m, N/rad, N m/m, N m/rad; None where it is not finite."""
     rank: int
-    """In how many of six directions the frame can move, by yielding or freely."""
+    """Of C, and so of K where that exists: in how many of six directions the frame yields to a force."""
     statement: str
     """Empty where K exists and is regular, else what there is to say about it."""
     null_directions: Floats
@@ -97,7 +99,7 @@ class Stiffness:
         """The deflection, the directions that nothing holds, and whether there is an equilibrium at all."""
         w = np.asarray(wrench, float)
         load = self.null_directions.T @ w
-        held = bool((np.abs(load) <= LOADED * np.linalg.norm(w)).all())
+        held = bool((np.abs(load) <= loading_scale(self.null_directions, w)).all())
         return Deflection(w, self.C @ w, self.null_directions, load, held, self._said(held))
 
     def _said(self, held: bool) -> str:
@@ -130,15 +132,20 @@ def _vector(v: Floats) -> str:
     return "[" + ", ".join(f"{x + 0.0:.4g}" for x in np.round(v, 9)) + "]"
 
 
-def from_matrix(K: Floats, null_directions: Floats, point: Floats, frame: str) -> Stiffness:
-    """The answer for a given K (6, 6) with known null directions (6, k), orthonormal."""
-    k = null_directions.shape[1]
-    if k == 0:
-        C = np.linalg.inv(K)
-        return Stiffness(frame, point, 0.5 * (C + C.T), K, 6, "", null_directions)
+def loading_scale(directions: Floats, w: Floats) -> Floats:
+    """(k,) the work of a wrench (6,) along unit twists (6, k) below which it loads them by rounding only."""
+    sizes = np.array([np.linalg.norm(w[:3]), np.linalg.norm(w[3:])])
+    parts = np.stack([np.linalg.norm(directions[:3], axis=0), np.linalg.norm(directions[3:], axis=0)], axis=1)
+    return np.asarray((LOADED * parts + ROUNDING) @ sizes)
+
+
+def from_factor(S: Floats, null_directions: Floats, point: Floats, frame: str) -> Stiffness:
+    """The answer for K = S^T S, S (m, 6), with known null directions (6, k), orthonormal."""
     held = _complement(null_directions)
-    C = held @ np.linalg.solve(held.T @ K @ held, held.T)
-    return Stiffness(frame, point, 0.5 * (C + C.T), K, 6, _singular(null_directions), null_directions)
+    half = held @ np.linalg.inv(np.linalg.qr(S @ held, mode="r"))
+    statement = _singular(null_directions) if null_directions.shape[1] else ""
+    K, C = S.T @ S, half @ half.T
+    return Stiffness(frame, point, C, K, held.shape[1], statement, null_directions)
 
 
 def _singular(null_directions: Floats) -> str:
@@ -147,7 +154,7 @@ def _singular(null_directions: Floats) -> str:
 
 def _complement(columns: Floats) -> Floats:
     """Orthonormal columns that span what is at right angles to orthonormal columns (6, k)."""
-    return np.linalg.svd(columns)[0][:, columns.shape[1] :]
+    return np.linalg.svd(columns)[0][:, columns.shape[1] :] if columns.shape[1] else np.eye(6)
 
 
 @dataclass(frozen=True)
@@ -195,7 +202,7 @@ def compliant_modes(s: Structure) -> CompliantModes:
     N = _null_space(A, 1e-9) if len(A) else np.eye(len(size))
     T = (E / size) @ N
     _, sigma, V = np.linalg.svd(N[:springs], full_matrices=True)
-    rank = int((sigma > RANK_TOLERANCE).sum())
+    rank = int((sigma > FREE).sum())
     held = V[:rank].T * (size[0] / sigma[:rank]) if rank else V[:0].T
     return CompliantModes(N / size[:, None], T, held, V[rank:].T)
 
@@ -211,20 +218,20 @@ def frame_stiffness(s: Structure, point: Floats, frame: str, spring: str = "spri
     unit = np.array([s.length] * 3 + [1.0] * 3)
     free = _range(y.T @ y.loose, RANK_TOLERANCE)
     null = np.linalg.qr(free * unit[:, None])[0] if free.shape[1] else np.zeros((6, 0))
-    across = _complement(free) if free.shape[1] else np.eye(6)
+    across = _complement(free)
     T = y.T @ y.held
-    G = across.T @ T
-    sigma = np.linalg.svd(G, compute_uv=False)
-    rank = int((sigma > RANK_TOLERANCE * sigma[0]).sum()) if len(sigma) and sigma[0] > 0.0 else 0
-    moved = rank + free.shape[1]
+    # what can move at all is seen without the energies, which a near singularity makes as small as one likes
+    moved = _rank(y.T)
+    rank = moved - free.shape[1]
     C = (T @ T.T) * np.outer(unit, unit)
     if null.shape[1]:
         rest = np.eye(6) - null @ null.T
         C = rest @ C @ rest
     if moved == 6:
-        K = (across @ np.linalg.solve(G @ G.T, across.T)) / np.outer(unit, unit)
+        U, sigma, _ = np.linalg.svd(across.T @ T, full_matrices=False)
+        half = (across @ U) / sigma / unit[:, None]
         statement = _singular(null) if null.shape[1] else ""
-        return Stiffness(frame, point, C, 0.5 * (K + K.T), 6, statement, null)
+        return Stiffness(frame, point, C, half @ half.T, rank, statement, null)
     if springs == 0 and null.shape[1] == 0:
         statement = (
             "every joint is described as rigid, so the stiffness is infinite; give the joints a `stiffness`"
@@ -243,7 +250,7 @@ def frame_stiffness(s: Structure, point: Floats, frame: str, spring: str = "spri
         )
         if null.shape[1]:
             statement += f"; nothing resists {_ways(null)}"
-    return Stiffness(frame, point, C, None, moved, statement, null)
+    return Stiffness(frame, point, C, None, rank, statement, null)
 
 
 def cartesian_stiffness(J: Floats, K_theta: Floats, point: Floats, frame: str) -> Stiffness:
@@ -253,6 +260,11 @@ def cartesian_stiffness(J: Floats, K_theta: Floats, point: Floats, frame: str) -
     none = np.zeros((0, G.shape[1])), np.zeros((0, 0))
     reach = float(np.abs(J[:3]).max(initial=0.0)) or 1.0
     return frame_stiffness(Structure(G, np.zeros((6, 0)), *none, reach), point, frame, "joint")
+
+
+def _rank(T: Floats) -> int:
+    sigma = np.linalg.svd(T, compute_uv=False)
+    return int((sigma > RANK_TOLERANCE * sigma.max(initial=0.0)).sum())
 
 
 def _null_space(A: Floats, tolerance: float) -> Floats:

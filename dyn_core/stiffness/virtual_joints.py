@@ -8,6 +8,7 @@ not.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from dyn_core.dynamics.tree.kinematics import frame_jacobian_batch, frame_pose_b
 from dyn_core.dynamics.tree.model import TreeModel
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
-from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Frame, Mechanism
+from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Compliance, Frame, Mechanism
 
+from .beam_column import loaded_stiffness
 from .cartesian import (
     LOADED,
     RANK_TOLERANCE,
@@ -31,7 +33,18 @@ from .cartesian import (
 )
 
 STEP = 1e-5  # m or rad, of the differences that give the congruence term
+BENT = 0.25  # rad, by which a link may be bent where its stiffness under load is asked
+MATRIX = 0.05  # part of a link's stiffness that its load changes, above which a link without a shape is spoken of
+UNSTABLE = "the equilibrium under this wrench is not stable"
 ILL = 1e-12  # inverse condition number below which a loaded structure counts as singular
+
+
+class _Link(NamedTuple):
+    """A compliant link, and where its six coordinates are among the springs."""
+
+    name: str
+    rows: slice
+    compliance: Compliance
 
 
 class VirtualJoints:
@@ -59,6 +72,10 @@ class VirtualJoints:
         stiffness, yields = mechanism.stiffness, np.isfinite(mechanism.stiffness) & leads
         springs = [int(self.of_joint[j]) for j in np.flatnonzero(yields)]
         C = [np.diag(1.0 / stiffness[yields])]
+        self._links = tuple(
+            _Link(mechanism.body_names[each.body], slice(len(springs) + 6 * k, len(springs) + 6 * k + 6), each)
+            for k, each in enumerate(mechanism.compliances)
+        )
         for block, compliance in zip(blocks, mechanism.compliances, strict=True):
             springs += block
             C.append(compliance.C)
@@ -106,7 +123,8 @@ class VirtualJoints:
         With energy |y|^2 / 2 and closure A(c) = 0, equilibrium is g(c) = (y, 0) - E(c)^T w + A(c)^T lambda = 0 in the
         coordinates c = (y, q). A change of the wrench then moves them by (dg/dc) dc + A^T dlambda = E^T dw, A dc = 0.
         Springs are taken as already deflected where they stand; K is not symmetric under a moment, whose axes are the
-        base's.
+        base's. A link's coordinates are the shift and the rotation vector of its tip, so that its section's axes do not
+        matter; a bar's own stiffness under load is that of `beam_column`.
         """
         s = self._structure(x, frame)
         unit = np.array([s.length] * 3 + [1.0] * 3)
@@ -125,7 +143,8 @@ class VirtualJoints:
         E = self.jacobian(x, frame) @ B
         forces = np.linalg.lstsq(A.T, E.T @ w - c, rcond=1e-12)[0]
         H = np.zeros((B.shape[1], B.shape[1]))
-        H[: s.E_y.shape[1], : s.E_y.shape[1]] = np.eye(s.E_y.shape[1])
+        carried = (self.jacobian(x, frame).T @ w - self.closure(x)[1].T @ forces)[self.springs]
+        H[: s.E_y.shape[1], : s.E_y.shape[1]], said = self._springs_under_load(carried)
         for j, way in enumerate(B.T):
             h = STEP / np.abs(way).max()
             step = h * self._G @ way
@@ -136,7 +155,8 @@ class VirtualJoints:
         N = Y.N @ Z
         H = N.T @ H @ N
         stable = np.linalg.eigvalsh(0.5 * (H + H.T))[0] > -RANK_TOLERANCE if len(H) else True
-        said = "" if stable else "the equilibrium under this wrench is not stable: the structure buckles"
+        if not (stable or said.startswith(UNSTABLE)):
+            said = f"{UNSTABLE}: the structure buckles"
         null = np.zeros((6, 0))
         sigma = np.linalg.svd(T, compute_uv=False)
         if len(H) == 0 or np.linalg.cond(H) > 1.0 / ILL or len(sigma) < 6 or sigma[5] < RANK_TOLERANCE * sigma[0]:
@@ -144,6 +164,35 @@ class VirtualJoints:
         C = T @ np.linalg.solve(H, T.T)
         K = np.linalg.inv(C) / np.outer(unit, unit)
         return Stiffness(frame, point, C * np.outer(unit, unit), K, 6, said, null)
+
+    def _springs_under_load(self, carried: Floats) -> tuple[Floats, str]:
+        """(r, r) second derivatives of the energy by y where springs carry forces (s,), and what there is to say."""
+        H, said = np.eye(self._L.shape[1]), ""
+        for name, rows, link in self._links:
+            C, bar = link.C, link.bar
+            f, m = carried[rows][:3], carried[rows][3:]
+            # from the angles of turns about x, y, z in a row, which the tree has, to the rotation vector
+            change = np.zeros((6, 6))
+            for (i, j), moment in {(4, 5): m[0], (3, 5): -m[1], (3, 4): m[2]}.items():
+                change[i, j] = change[j, i] = 0.5 * moment
+            if bar is not None:
+                bent = float(np.linalg.norm(C[3:] @ carried[rows]))
+                if bent > BENT:
+                    raise InputError(
+                        f"{self.name}: the wrench bends link '{name}' by {bent:.2g} rad, and the stiffness under load"
+                        f" holds for small deflections, up to {BENT:g} rad"
+                    )
+                try:
+                    own, buckled = loaded_stiffness(bar, f, m)
+                except InputError as error:
+                    raise InputError(f"{self.name}: the wrench is too large for link '{name}': its {error}") from None
+                change += own
+                said = f"{UNSTABLE}: link '{name}' buckles between its ends" if buckled else said
+            elif np.linalg.norm(C[3:, :3]) * np.linalg.norm(f) + np.linalg.norm(C[3:, 3:]) * np.linalg.norm(m) > MATRIX:
+                said = said or f"link '{name}' is given by a matrix: how its load changes its own stiffness is left out"
+            L = self._L[rows]
+            H += L.T @ change @ L
+        return H, said
 
     def _loaded_partly(self, H: Floats, T: Floats, unit: Floats, point: Floats, frame: str, said: str) -> Stiffness:
         """Where the frame is rigid in some directions only a compliance exists; where it is loose, only a stiffness."""

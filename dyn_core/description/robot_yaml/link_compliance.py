@@ -43,8 +43,8 @@ def _read_beam(bar: YamlSection) -> Compliance | None:
     if place is None or section is None or material is None:
         return None
     R, tip, radius, size = place
-    C = beams.curved_beam(radius, size, section, material) if curved else beams.straight_beam(size, section, material)
-    return Compliance(BASE, R, tip, C)
+    beam = beams.Bar(section, material, size, radius)
+    return Compliance(BASE, R, tip, beam.compliance, beam)
 
 
 def _straight(bar: YamlSection, start: Floats) -> tuple[Floats, Floats, float, float] | None:

@@ -52,18 +52,23 @@ class LoopAssembly:
         """
         if near is None:
             return self.reference, self.rows
-        start = np.array(near.q, float)
-        if start.shape != self.reference.shape or not np.isfinite(start).all():
-            raise InputError(f"{self.name}: near must be one configuration of {len(self.reference)} joints")
-        if self.opening(start) > 1e-6:
-            name, by = self.worst(start)
-            raise InputError(f"{self.name}: near is no closed configuration; loop '{name}' is open by {by}")
+        start = self.closed_at(near)
         J = self.terms(self.rows, start, np.zeros(len(start)))[1][:, self.free]
         rows = self.rows.copy()
         rows[:1, MODE] = np.sign(np.linalg.det(J)) if self.distance(start) > SMALLEST_PIVOT else 0.0
         if len(self.free) and rows[0, MODE] == 0.0:
             raise SingularityError(f"{self.name}: near is a singular configuration, from which several branches start")
         return start, rows
+
+    def closed_at(self, near: Configuration) -> Floats:
+        """(n,) all joints of a closed configuration; InputError where the loops are open there."""
+        start = np.array(near.q, float)
+        if start.shape != self.reference.shape or not np.isfinite(start).all():
+            raise InputError(f"{self.name}: near must be one configuration of {len(self.reference)} joints")
+        if self.opening(start) > 1e-6:
+            name, by = self.worst(start)
+            raise InputError(f"{self.name}: near is no closed configuration; loop '{name}' is open by {by}")
+        return start
 
     # how open
 

@@ -22,11 +22,12 @@ from dyn_core.jit.kernel import compiled_call
 from dyn_core.jit.native_call import native, never
 from dyn_core.jit.status import NOT_FINITE, OK, OPEN, SINGULAR
 from dyn_core.mechanism import Mechanism
+from dyn_core.stiffness import Deflection, Stiffness
 
 from ..configuration import Configuration
 from ..engine import Engine
 from ..open_robot import Method
-from ..robot import Formulation, Robot, known_formulation
+from ..robot import Formulation, Robot, checked_wrench, known_formulation
 from ..tree_robot import TreeRobot
 from .loop_assembly import LoopAssembly, numbers_text
 from .loop_engine import LoopEngine
@@ -323,9 +324,31 @@ class LoopRobot(Robot):
 
     bias_forces = by_branch(Robot.bias_forces)
     gravity_forces = by_branch(Robot.gravity_forces)
-    stiffness = by_branch(Robot.stiffness)
-    deflected = by_branch(Robot.deflected)
-    deflection = by_branch(Robot.deflection)
+
+    # stiffness
+
+    def stiffness(
+        self, q: Any, frame: str = "tool", wrench: Any = None, near: Configuration | None = None
+    ) -> Stiffness:
+        """As of any Robot; where q is that of `near` itself, nothing is followed, and it may be singular."""
+        load = None if wrench is None else checked_wrench(wrench)
+        return self.virtual_joints.stiffness(self.standing(q, near), frame, load)
+
+    def deflected(self, q: Any, wrench: Any, frame: str = "tool", near: Configuration | None = None) -> Deflection:
+        """As of any Robot; near: as of `stiffness`."""
+        return self.stiffness(q, frame, near=near).deflected(checked_wrench(wrench))
+
+    def deflection(self, q: Any, wrench: Any, frame: str = "tool", near: Configuration | None = None) -> Floats:
+        """As of any Robot; near: as of `stiffness`."""
+        return self.deflected(q, wrench, frame, near).motion
+
+    def standing(self, q: Any, near: Configuration | None) -> Floats:
+        """(n of the tree,) all joints at q (n,): those of `near` where q is its own, else followed from there."""
+        (q_a,) = self.single_state({"q": q})
+        if near is None:
+            return self._full(q_a)
+        full = self.assembly.closed_at(near)
+        return full if np.array_equal(full[self.joints], q_a) else self.starting_at(near)._full(q_a)
 
     # kinematics
 

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
 
 from dyn_core.arrays import Floats, Ints
-from dyn_core.dynamics.loops.closure import CLOSED
 from dyn_core.dynamics.tree.batch import run_batch
 from dyn_core.dynamics.workspaces import Workspaces
-from dyn_core.errors import ClosureError, InputError, SingularityError, WorkspaceError
+from dyn_core.errors import InputError, SingularityError, WorkspaceError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.mechanism import Mechanism
 from dyn_core.spatial.poses import azimuth_tilt_torsion, skew
-from dyn_core.spatial.spherical_linkage import MODE, W0, leg_angle
+from dyn_core.spatial.spherical_linkage import MODE, THIRDS, W0, D, E, U, leg_angle, leg_joints, platform_axes
 from dyn_core.stiffness import Stiffness
-from dyn_core.stiffness.cartesian import from_matrix
+from dyn_core.stiffness.cartesian import from_factor
 from dyn_core.stiffness.spherical_kernels import (
+    LOOSE,
     NOT_A_ROTATION,
     REACHED,
     SINGULAR,
@@ -33,11 +33,12 @@ from dyn_core.stiffness.spherical_kernels import (
 
 from ..configuration import Configuration
 from ..platform import Legs, Platform, Reached
-from .loop_assembly import ATTEMPTS, numbers_text
+from .loop_assembly import numbers_text
 from .loop_robot import LoopRobot
 
 OFF_CENTRE = 1e-6  # m, by which a pose's position may differ from what the rotation makes of it
 SINGULAR_DISTANCE = 1e-3  # below which `check` calls a configuration singular
+REFINEMENTS = 3
 FOLDED = 1e-7  # |(u x v) . w| below which a leg is folded or straight
 
 
@@ -49,12 +50,10 @@ class SphericalLegs:
             raise InputError(f"{mechanism.name} is not spherical: use LoopRobot")
         self.geometry = mechanism.spherical
         joints = np.flatnonzero(mechanism.active)
-        tips = {each.body: each.C for each in mechanism.compliances}
-        first = int(joints[0])
-        rigid = np.zeros((6, 6))
-        self.packed = pack_legs(
-            self.geometry, mechanism.stiffness[joints], tips.get(first, rigid), tips.get(first + 1, rigid)
-        )
+        tips = np.zeros((mechanism.n, 6, 6))
+        for each in mechanism.compliances:
+            tips[each.body] = each.C
+        self.packed = pack_legs(self.geometry, mechanism.stiffness[joints], tips[joints], tips[joints + 1])
         self.workspaces = Workspaces(self.packed.copy)
         tool = mechanism.frame("tool")
         self.platform = mechanism.frames[tool.body]
@@ -90,7 +89,7 @@ class SphericalPlatform(Platform):
 
     @property
     def size(self) -> float:
-        return float(self.geometry.R)
+        return float(self.geometry.radii.max())
 
     def home_of(self, frame: str) -> Floats:
         return self.robot.tree.forward_kinematics(self.robot.reference, frame)
@@ -134,12 +133,12 @@ class SphericalPlatform(Platform):
             for i, leg in enumerate(legs):
                 row[i], _, reached = leg_angle(leg, tuple(Q @ leg[W0 : W0 + 3]))
                 if not reached:
-                    raise WorkspaceError(self._out_of_reach(i))
+                    raise WorkspaceError(self._out_of_reach(i, Q))
         home = self.robot.reference[self.robot.joints]
         q[:] = home + np.remainder(q - home + np.pi, 2.0 * np.pi) - np.pi
         if check:
             self._check_limits(q)
-        return Reached(q.reshape(*lead, 3), lambda: self._configurations(q, rotations, lead))
+        return Reached(q.reshape(*lead, 3), lambda: self._configurations(q, legs, rotations, lead))
 
     def legs(
         self, pose: Any, twist: Any = None, acceleration: Any = None, frame: str = "tool", check: bool = True
@@ -166,39 +165,36 @@ class SphericalPlatform(Platform):
             inverses.reshape(*lead, 3, 6),
         )  # fmt: skip
 
-    def _configurations(self, q: Floats, rotations: list[Floats], lead: tuple[int, ...]) -> Configuration:
-        """Configurations at actuator angles q (m, 3) and rotations of the platform."""
-        full = [self._all_joints_at(at, Q) for at, Q in zip(q, rotations, strict=True)]
-        return Configuration(np.reshape(full, (*lead, self.robot.mechanism.n)))
-
-    def _all_joints_at(self, q: Floats, Q: Floats) -> Floats:
-        """(n of the tree,) all joints where the loops close and the platform has the rotation Q, by least squares."""
-        robot, name = self.robot, self._frame.name
-        passive = robot.assembly.free
-
-        def at(x: Floats) -> Floats:
-            full = np.empty(robot.mechanism.n)
-            full[robot.joints], full[passive] = q, x
-            return full
-
-        def open_by(x: Floats) -> Floats:
-            R = robot.tree.forward_kinematics(at(x), name)[:3, :3]
-            return np.append(robot.assembly.gaps(at(x))[0], (R - Q).ravel())
-
-        start = robot.reference[passive]
-        rng = np.random.default_rng(0)
-        for attempt in range(ATTEMPTS):
-            guess = start + min(attempt, 3) * rng.uniform(-1.0, 1.0, len(passive))
-            found = least_squares(open_by, guess, xtol=1e-15, ftol=1e-15, gtol=1e-15)
-            if np.abs(found.fun).max() < CLOSED:
-                return at(found.x)
-        raise ClosureError(f"{self.name}: the passive joints cannot be found at this orientation")
+    def _configurations(self, q: Floats, legs: Floats, rotations: list[Floats], lead: tuple[int, ...]) -> Configuration:
+        """Of packed legs at actuator angles q (m, 3) and rotations, every joint within half a turn of home."""
+        full = np.empty((len(rotations), self.robot.mechanism.n))
+        for row, Q in zip(full, rotations, strict=True):
+            ends = (Q @ platform_axes(self.geometry.beta, i * THIRDS) for i in range(3))
+            first, second, third = (leg_joints(leg, end)[0] for leg, end in zip(legs, ends, strict=True))
+            row[:] = *first, *second[:2], *third[:2]
+        home = self.robot.reference
+        full[:] = home + np.remainder(full - home + np.pi, 2.0 * np.pi) - np.pi
+        full[:, self.robot.joints] = q
+        return Configuration(full.reshape(*lead, -1))
 
     def working_modes(self, orientation: Any) -> dict[tuple[int, int, int], Floats]:
         """q (3,) in each of the eight working modes; none where an orientation is out of reach."""
         signs = (-1, 1)
         every = [(a, b, c) for a in signs for b in signs for c in signs]
         return {modes: self.inverse_kinematics(orientation, check=False, modes=modes).q for modes in every}
+
+    def refined(self, Q: Floats, q: Floats) -> Floats:
+        """The rotation near Q at which the actuators are at q (3,) to rounding: v . w = cos alpha2 by Newton steps."""
+        legs = self._legs
+        along, across = np.cos(self.geometry.arcs[:, :1]), np.sin(self.geometry.arcs[:, :1])
+        d, e = legs[:, D : D + 3], legs[:, E : E + 3]
+        v = along * legs[:, U : U + 3] + across * (np.cos(q)[:, None] * d + np.sin(q)[:, None] * e)
+        for _ in range(REFINEMENTS):
+            w = legs[:, W0 : W0 + 3] @ Q.T
+            off = np.einsum("ij,ij->i", v, w) - np.cos(self.geometry.arcs[:, 1])
+            turn = np.linalg.lstsq(np.cross(w, v), -off, rcond=LOOSE)[0]
+            Q = Rotation.from_rotvec(turn).as_matrix() @ Q
+        return Q
 
     def leg_axes(self, orientation: Any) -> tuple[Floats, Floats, Floats]:
         """u, v, w, each (3, 3) with a row per leg (1)-(4)."""
@@ -208,7 +204,7 @@ class SphericalPlatform(Platform):
         for i, leg in enumerate(self._legs):
             _, v[i], reached = leg_angle(leg, tuple(w[i]))
             if not reached:
-                raise WorkspaceError(self._out_of_reach(i))
+                raise WorkspaceError(self._out_of_reach(i, Q))
         return self._legs[:, :3].copy(), v, w
 
     def angular_jacobian(self, orientation: Any) -> Floats:
@@ -223,14 +219,14 @@ class SphericalPlatform(Platform):
     def singularity(self, orientation: Any) -> tuple[float, float]:
         """How far an orientation is from a parallel and from a serial singularity, each 0 (singular) to 1.
 
-        Parallel: |det(n1, n2, n3)| of the unit normals n to v, w: at 0 the platform is loose with all actuators held.
-        Serial: the smallest |(u x v) . w| / (sin alpha1 sin alpha2): at 0 a leg is folded or straight.
+        Parallel: the smallest singular value of the unit normals n to v, w: at 0 the platform is loose with all
+        actuators held. Serial: the smallest |(u x v) . w| / (sin alpha1 sin alpha2): at 0 a leg is folded or straight.
         """
         u, v, w = self.leg_axes(orientation)
-        n = np.cross(v, w) / np.sin(self.geometry.alpha2)
+        sines = np.sin(self.geometry.arcs)
+        n = np.cross(v, w) / sines[:, 1:]
         turn = np.abs(np.einsum("ij,ij->i", np.cross(u, v), w))
-        serial = turn.min() / (np.sin(self.geometry.alpha1) * np.sin(self.geometry.alpha2))
-        return float(abs(np.linalg.det(n))), float(serial)
+        return float(np.linalg.svd(n, compute_uv=False)[2]), float((turn / sines.prod(axis=1)).min())
 
     def status(self, rotations: Any) -> Ints:
         """(m,) 0 reached, 1 unreachable, 2 parallel singularity, of platform orientations (m, 3, 3)."""
@@ -242,7 +238,7 @@ class SphericalPlatform(Platform):
         return self.status(self.orientation(phi, theta, torsion).reshape(-1, 3, 3)).reshape(phi.shape)
 
     def singularity_distance(self, pose: Any, frame: str = "tool") -> Floats:
-        """(...,) |det| of the unit normals to the legs' distal links: the first number of `singularity`."""
+        """(...,) the smallest singular value of the legs' unit normals: the first number of `singularity`."""
         lead, rotations = self._rotations_of(pose, frame)
         return np.array([self.singularity(Q)[0] for Q in rotations]).reshape(lead)
 
@@ -274,7 +270,7 @@ class SphericalPlatform(Platform):
 
     def stiffness_matrix(self, rotation: Any) -> Floats:
         """K (6, 6) at O, base axes, linear first, at a rotation (3, 3) of the platform: the quick way."""
-        K, work = np.empty((6, 6)), np.empty((14, 6))
+        K, work = np.empty((6, 6)), np.empty((26, 6))
         try:
             status = stiffness_single(self._legs, rotation, work, K)
         except TypeError:  # not a plain float64 matrix
@@ -296,7 +292,7 @@ class SphericalPlatform(Platform):
 
     def stiffness_in(self, Q: Floats, legs: Floats, frame: str, positions: Callable[[], Floats]) -> Stiffness:
         """By the legs' kernel; what it has no finite matrix for, and frames off the platform, by virtual joints."""
-        K, work = np.empty((6, 6)), np.empty((14, 6))
+        K, work = np.empty((6, 6)), np.empty((26, 6))
         status = compiled_call(stiffness_single, legs, Q, work, K)
         if status == UNREACHABLE:
             self.inverse_kinematics(Q)
@@ -307,12 +303,12 @@ class SphericalPlatform(Platform):
         point = Q @ self._frame.R.T @ (at.p - self._frame.p)
         null = np.zeros((6, 0))
         if status == SINGULAR:
-            axis = np.linalg.svd(work[10:13, 3:])[2][2]
-            null = np.concatenate([np.cross(axis, point), axis])[:, None]
-            null /= np.linalg.norm(null)
+            _, sigma, rows = np.linalg.svd(work[10:13, 3:])
+            axes = rows[min(2, int((sigma > LOOSE).sum())) :].T
+            null = np.linalg.qr(np.concatenate([np.cross(axes.T, point).T, axes]))[0]
         X = np.eye(6)
         X[:3, 3:] = skew(point)  # the motion of O from that of the point
-        return from_matrix(X.T @ K @ X, null, point, frame)
+        return from_factor(work[14:] @ X, null, point, frame)
 
     def stiffness_matrices(self, rotations: Any) -> tuple[Floats, Ints]:
         """K (m, 6, 6) at O and the status (m,), at rotations (m, 3, 3) of the platform; NaN where unreachable."""
@@ -388,7 +384,12 @@ class SphericalPlatform(Platform):
             raise InputError("rotations are orthogonal matrices, and some of these are not")
         return np.ascontiguousarray(Q.reshape(-1, 9))
 
-    def _out_of_reach(self, leg: int) -> str:
-        g = self.geometry
-        span = f"{np.degrees(abs(g.alpha1 - g.alpha2)):g} to {np.degrees(min(g.alpha1 + g.alpha2, np.pi)):g}"
+    def _out_of_reach(self, leg: int, Q: Floats) -> str:
+        alpha1, alpha2 = self.geometry.arcs[leg]
+        near, far = abs(alpha1 - alpha2), min(alpha1 + alpha2, 2.0 * np.pi - alpha1 - alpha2)
+        u, w = self._legs[leg, :3], Q @ self._legs[leg, W0 : W0 + 3]
+        apart = np.arctan2(np.linalg.norm(np.cross(u, w)), u @ w)
+        if max(apart, near) < FOLDED or min(apart, far) > np.pi - FOLDED:
+            return f"{self.name}: the axes u and w of leg {leg + 1} coincide, so that its position is not determined"
+        span = f"{np.degrees(near):g} to {np.degrees(far):g}"
         return f"{self.name} cannot reach this orientation: leg {leg + 1} spans angles from {span} deg only"

@@ -9,8 +9,9 @@ import numpy as np
 from dyn_core.mechanism import Mechanism
 from dyn_core.stiffness import Stiffness
 
+from ..configuration import Configuration
 from ..robot import Formulation
-from .loop_robot import LoopRobot, by_branch
+from .loop_robot import LoopRobot
 from .spherical_platform import SphericalLegs, SphericalPlatform
 
 
@@ -30,14 +31,17 @@ class SphericalRobot(LoopRobot):
         """What the platform can do."""
         return SphericalPlatform(self, self.spherical_legs)
 
-    @by_branch
-    def stiffness(self, q: Any, frame: str = "tool", wrench: Any = None) -> Stiffness:
-        """Cartesian stiffness of a frame at q (3,); wrench: as for any Robot."""
+    def stiffness(
+        self, q: Any, frame: str = "tool", wrench: Any = None, near: Configuration | None = None
+    ) -> Stiffness:
+        """Cartesian stiffness of a frame at q (3,); wrench, near: as of any LoopRobot."""
         if wrench is not None:
-            return super().stiffness(q, frame, wrench)
-        full = self.all_positions(q)
+            return super().stiffness(q, frame, wrench, near)
+        full = self.standing(q, near)
         name = self.spherical_legs.platform.name
-        Q = np.ascontiguousarray(self.tree.forward_kinematics(full, name)[:3, :3])
+        Q = self.tree.forward_kinematics(full, name)[:3, :3]
         elbows = np.sin(full[1 + self.joints])  # (u x v) . w over sin alpha1 sin alpha2
         legs = self.spherical_legs.in_modes([1 if elbow > 0.0 else -1 for elbow in elbows])
-        return self.platform.stiffness_in(Q, legs, frame, lambda: full)
+        if near is None or not np.array_equal(full, near.q):
+            Q = self.platform.refined(Q, full[self.joints])
+        return self.platform.stiffness_in(np.ascontiguousarray(Q), legs, frame, lambda: full)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from random_robots import random_mechanism
 from scipy.optimize import root
+from scipy.spatial.transform import Rotation
 
 from dyn_core import load_robot
 from dyn_core.beams import BeamSection, Material, straight_beam, tip_jacobian
@@ -148,21 +149,50 @@ def test_a_passive_joint_leaves_a_direction_free():
         robot.stiffness(q, wrench=w)
 
 
+def in_a_row(theta: np.ndarray) -> np.ndarray:
+    """Angles of turns about x, y, z in a row that make the rotation vector theta."""
+    return Rotation.from_rotvec(theta).as_euler("XYZ")
+
+
+def rates_in_a_row(theta: np.ndarray) -> np.ndarray:
+    """d in_a_row / d theta, by the angular velocity of both."""
+    a, b, _ = in_a_row(theta)
+    x = Rotation.from_rotvec([a, 0.0, 0.0])
+    axes = np.stack([[1.0, 0.0, 0.0], x.apply([0.0, 1.0, 0.0]), (x * Rotation.from_rotvec([0, b, 0])).apply([0, 0, 1])])
+    size, S = np.linalg.norm(theta), np.cross(np.eye(3), theta)
+    first = 0.5 if size < 1e-4 else (1.0 - np.cos(size)) / size**2
+    second = 1.0 / 6.0 if size < 1e-3 else (size - np.sin(size)) / size**3
+    return np.linalg.solve(axes.T, np.eye(3) + first * S + second * S @ S)
+
+
 def loaded_equilibrium(v: VirtualJoints, x0: np.ndarray, w0: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Where springs that carry w0 at x0 come to rest under w, by solving for forces and closure."""
+    """Where springs that carry w0 at x0 come to rest under w, by solving for forces and closure.
+
+    A link's springs act on the shift and the rotation vector of its tip.
+    """
     s, p, L = v.springs, v.passive, v._L
     S = np.linalg.pinv(L)
     C = L @ L.T
     m = len(v._rows)
+    turns = [range(link.rows.start + 3, link.rows.stop) for link in v._links]
 
     def split(u):
-        x = x0.copy()
-        x[s] += L @ u[: L.shape[1]]
+        x, c = x0.copy(), L @ u[: L.shape[1]]
+        for rows in turns:
+            c[rows] = in_a_row(c[rows])
+        x[s] += c
         x[p] += u[L.shape[1] : L.shape[1] + len(p)]
         return x, u[L.shape[1] + len(p) :]
 
     def forces(x, lam, wrench):
         return v.jacobian(x, "tool").T @ wrench - v.closure(x)[1].T @ lam
+
+    def on_springs(u, f):
+        """Forces that belong to the rotation vectors, from those of the angles."""
+        out, c = f[s].copy(), L @ u[: L.shape[1]]
+        for rows in turns:
+            out[rows] = rates_in_a_row(c[rows]).T @ out[rows]
+        return out
 
     A, E = v.closure(x0)[1], v.jacobian(x0, "tool")
     # the linear structure's own distribution of w0 among redundant constraints
@@ -177,7 +207,7 @@ def loaded_equilibrium(v: VirtualJoints, x0: np.ndarray, w0: np.ndarray, w: np.n
         x, lam = split(u)
         f = forces(x, lam, w)
         elastic = carried + S.T @ u[: L.shape[1]]
-        return np.concatenate([L.T @ (f[s] - elastic), f[p], v.closure(x)[0]])
+        return np.concatenate([L.T @ (on_springs(u, f) - elastic), f[p], v.closure(x)[0]])
 
     start = np.concatenate([np.zeros(L.shape[1] + len(p)), lam0])
     answer = root(residual, start, method="lm", options={"xtol": 1e-14, "ftol": 1e-14})
