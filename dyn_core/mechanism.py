@@ -16,6 +16,7 @@ from dyn_core.errors import InputError
 
 REVOLUTE, PRISMATIC = 0, 1  # Khalil's sigma; fixed joints are merged into their parent by the description
 BASE = -1
+WORLD = -2  # where a floating base moves; a fixed base is the world
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """m/s^2, where a description says nothing else."""
 
@@ -98,6 +99,35 @@ class Springs:
 
 
 @dataclass(frozen=True)
+class SpringDamper:
+    """A spring and a damper between the origins of two frames: they pull with stiffness (l - rest) + damping l'."""
+
+    name: str
+    first: Frame
+    second: Frame
+    stiffness: float
+    """N/m."""
+    rest: float
+    """m, the length at which the spring does not pull."""
+    damping: float
+    """N s/m."""
+
+
+@dataclass(frozen=True)
+class CutForces:
+    """What acts in a cut joint: friction Fv x' + Fs sign(x') and a spring K (x - rest), x its angle or displacement."""
+
+    Fv: float
+    """N m s/rad or N s/m."""
+    Fs: float
+    """N m or N."""
+    K: float
+    """N m/rad or N/m."""
+    rest: float
+    """rad or m."""
+
+
+@dataclass(frozen=True)
 class Mimic:
     """Joints that follow others: q_j = multiplier_j q_leader(j) + offset_j; an independent joint leads itself.
 
@@ -117,14 +147,16 @@ CUT_JOINTS = {
     "revolute": ((0, 0, 0), (0, 1, 0), (0, 2, 0), (1, 0, 2), (1, 1, 2)),
     "spherical": ((0, 0, 0), (0, 1, 0), (0, 2, 0)),
     "universal": ((0, 0, 0), (0, 1, 0), (0, 2, 0), (1, 0, 1)),
+    "cylindrical": ((0, 0, 0), (0, 1, 0), (1, 0, 2), (1, 1, 2)),
     "prismatic": ((0, 0, 0), (0, 1, 0), (1, 0, 2), (1, 1, 2), (1, 0, 1)),
     "fixed": ((0, 0, 0), (0, 1, 0), (0, 2, 0), (1, 0, 2), (1, 1, 2), (1, 0, 1)),
 }
 """What a cut joint of each kind forbids, row by row.
 
 (0, a, 0): the second frame's origin moves along axis a of the first; (1, a, b): axis a of the first frame and axis b of
-the second leave their right angle. Revolute joints turn about z, prismatic ones slide along z, a universal joint turns
-about x of the first frame and y of the second; a planar revolute joint leaves everything out of the xy plane free.
+the second leave their right angle. Revolute joints turn about z, prismatic ones slide along z, cylindrical ones do
+both; a universal joint turns about x of the first frame and y of the second; a planar revolute joint leaves everything
+out of the xy plane free.
 """
 
 
@@ -137,6 +169,10 @@ class Loop:
     """One of CUT_JOINTS."""
     first: Frame
     second: Frame
+    turning: CutForces | None = None
+    """What acts about z, x being the angle from x of the first frame to x of the second, within half a turn of rest."""
+    sliding: CutForces | None = None
+    """What acts along z, x being the displacement of the second frame."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +284,8 @@ class Mechanism:
     base: FloatingBase | None = None
     """A floating base; None: the base is fixed. gravity is then in the axes of the world."""
     springs: Springs | None = None
+    spring_dampers: tuple[SpringDamper, ...] = ()
+    """Springs and dampers between links."""
     loops: tuple[Loop, ...] = ()
     """Cut joints that close chains."""
     assembly: Floats | None = None

@@ -14,6 +14,7 @@ from scipy.signal import butter, sosfiltfilt
 from dyn_core.arrays import Floats
 from dyn_core.errors import InputError
 from dyn_core.robots.robot import Robot
+from dyn_core.robots.tree_robot import require_tree
 
 from .motion_log import MotionLog
 
@@ -78,10 +79,13 @@ def prepare(robot: Robot, log: MotionLog, cutoff: float | None = None) -> Sample
 
 
 def _forces(robot: Robot, log: MotionLog, qd: Floats) -> Floats:
-    """Joint forces less those of springs."""
+    """Joint forces less those of springs, and of springs and dampers between links."""
     tau = log.tau if log.tau is not None else robot.actuation.torques(log.v, qd)[0]
-    springs = robot.mechanism.springs
-    return tau if springs is None else tau - springs.K * (log.q - springs.rest)
+    if robot.mechanism.springs is None and not robot.mechanism.spring_dampers:
+        return tau
+    tree, rest = require_tree(robot, "parameters"), np.zeros_like(qd)
+    rigid = tree.regressor(log.q, qd, rest) @ tree.standard_parameters
+    return tau - (tree.inverse_dynamics(log.q, qd, rest) - rigid)
 
 
 def _uniform(log: MotionLog) -> tuple[MotionLog, bool]:

@@ -200,6 +200,16 @@ def below(_: Any, value: Any) -> Any:
 
 
 @intrinsic
+def root(_: Any, value: Any) -> Any:
+    """The square root of a vector."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _built_in("llvm.sqrt")(builder, *args)
+
+    return value(value), generate
+
+
+@intrinsic
 def lane(_: Any, value: Any, l: Any) -> Any:
     """The number in lane l."""
 

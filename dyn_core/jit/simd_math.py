@@ -7,7 +7,7 @@ import math
 from numba.extending import overload
 
 from .kernel import kernel
-from .simd import below, nearest, vector, where
+from .simd import LANES, below, lane, nearest, root, vector, where, with_lane
 
 LARGEST_ANGLE = 1e6  # below it a multiple of pi / 2 is taken off exactly
 
@@ -91,6 +91,24 @@ def _sin(x):
 @overload(math.cos)
 def _cos(x):
     return (lambda x: cosine(x)) if x == vector else None
+
+
+@overload(math.sqrt)
+def _sqrt(x):
+    return (lambda x: root(x)) if x == vector else None
+
+
+@kernel
+def _angles(y, x):
+    out = y
+    for l in range(LANES):
+        out = with_lane(out, l, math.atan2(lane(y, l), lane(x, l)))
+    return out
+
+
+@overload(math.atan2)
+def _atan2(y, x):
+    return (lambda y, x: _angles(y, x)) if y == vector else None
 
 
 @kernel

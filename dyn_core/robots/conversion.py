@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from dyn_core.description.urdf.extension import extended_urdf
 from dyn_core.description.urdf.writer import beyond_urdf
 from dyn_core.errors import DescriptionError, DescriptionWarning, InputError, UnknownRobotError
 from dyn_core.files import open_file, write_whole
-from dyn_core.mechanism import BASE, Compliance, Frame, Mechanism
+from dyn_core.mechanism import BASE, WORLD, Compliance, Frame, Mechanism
 
 from .load import URDF_SUFFIXES, robot_of
 from .robot import Robot
@@ -95,7 +95,7 @@ def differences(a: Mechanism, b: Mechanism, names: Mapping[str, str] | None = No
 
     names: frames of a that have other names in b.
     """
-    if difference := _part(a, b, "mimic") or _closed_chains(a, b):
+    if difference := _part(a, b, "mimic") or _closed_chains(a, b) or _spring_dampers(a, b):
         return difference
     if a.beams != b.beams:
         return "other links are flexible"
@@ -160,8 +160,27 @@ def _closed_chains(a: Mechanism, b: Mechanism) -> str:
         for x, y in ((one.first, other.first), (one.second, other.second)):
             if x.body != y.body or np.abs(_on_link(a, x) - _on_link(b, y)).max() > TOLERANCE:
                 return f"a frame of loop {one.name} differs"
+        acts = [(loop.turning, loop.sliding) for loop in (one, other)]
+        for each, its in zip(*acts, strict=True):
+            mine, theirs = (() if forces is None else astuple(forces) for forces in (each, its))
+            if len(mine) != len(theirs) or not np.allclose(mine, theirs, rtol=1e-12, atol=1e-15):
+                return f"what acts in loop {one.name} differs"
     start, end = (np.zeros(m.n) if m.assembly is None else m.assembly for m in (a, b))
     return "" if np.allclose(start, end, rtol=1e-12, atol=1e-15) else "assembly differs"
+
+
+def _spring_dampers(a: Mechanism, b: Mechanism) -> str:
+    """Compares springs and dampers between links, the places of their ends up to 1e-9 m."""
+    if len(a.spring_dampers) != len(b.spring_dampers):
+        return "springs between links are lost"
+    for one, other in zip(a.spring_dampers, b.spring_dampers, strict=True):
+        for x, y in ((one.first, other.first), (one.second, other.second)):
+            if x.body != y.body or np.abs(_on_link(a, x) - _on_link(b, y))[:, 3].max() > TOLERANCE:
+                return f"an end of the spring {one.name} differs"
+        acts = [(each.stiffness, each.rest, each.damping) for each in (one, other)]
+        if not np.allclose(acts[0], acts[1], rtol=1e-12, atol=0.0):
+            return f"the spring {one.name} differs"
+    return ""
 
 
 def _compliances(a: Mechanism, b: Mechanism) -> str:
@@ -179,7 +198,7 @@ def _compliances(a: Mechanism, b: Mechanism) -> str:
 
 def _on_link(m: Mechanism, frame: Frame | Compliance) -> Floats:
     """(3, 4) a frame on a body, in the body's described frame, which is the same in every notation."""
-    if frame.body == BASE:
+    if frame.body in (BASE, WORLD):
         return np.column_stack([frame.R, frame.p])
     link = m.frames[frame.body]
     return np.column_stack([link.R.T @ frame.R, link.R.T @ (frame.p - link.p)])

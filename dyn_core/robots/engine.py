@@ -76,9 +76,10 @@ class TreeEngine(Engine):
     def __init__(self, model: TreeModel, nq: int, motors: Floats, method: str, h: float) -> None:
         self.model, self.motors = model, motors
         self.record = model.record.copy()
+        bodies = self.record[1 : model.mechanism.n + 1]
         if method == "euler":
-            self.record[1:, IA] += h * self.record[1:, FV]
-        self._own = model.integrator(self.record[1:, IA]) if method in FIXED_STEP else GENERAL
+            bodies[:, IA] += h * bodies[:, FV]
+        self._own = model.integrator(bodies[:, IA]) if method in FIXED_STEP else GENERAL
         self._work = np.zeros((WORK, nq))
 
     def pushed(self, wrenches: Any) -> Floats:

@@ -108,7 +108,7 @@ class OpenRobot(Robot):
         return self.with_friction_over(h * np.diag(mobility))
 
     def with_friction_over(self, speeds: Floats) -> Self:
-        """A copy whose friction fades below Fs times these speeds (nv,) per N m or N."""
+        """A copy whose friction fades below Fs times these speeds (nv,), or (nv + e,) with e elements, per N m or N."""
         other = copy.copy(self)
         other.model = self.model.with_friction_over(speeds[self.nv - self.n :])
         return other

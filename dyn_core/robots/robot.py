@@ -303,6 +303,12 @@ class Robot(Natives, ABC):
         """The springs of joints and links; InputError on a floating base, which nothing holds."""
         if self.mechanism.base is not None:
             raise InputError(f"{self.name} has a floating base: a stiffness needs a fixed base")
+        acts = [acts for loop in self.mechanism.loops for acts in (loop.turning, loop.sliding) if acts is not None]
+        if any(each.stiffness for each in self.mechanism.spring_dampers) or any(each.K for each in acts):
+            raise InputError(
+                f"{self.name} has springs between links or in cut joints, which the Cartesian stiffness leaves out;"
+                " describe them as joints with a stiffness"
+            )
         return VirtualJoints(self.mechanism)
 
     def deflection(self, q: Any, wrench: Any, frame: str = "tool") -> Floats:

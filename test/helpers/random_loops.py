@@ -14,6 +14,7 @@ SPATIAL = {  # kind of the cut joint: joints of the loop's chain with one active
     "fixed": 7,
     "revolute": 6,
     "prismatic": 6,
+    "cylindrical": 5,
     "universal": 5,
     "spherical": 4,
 }

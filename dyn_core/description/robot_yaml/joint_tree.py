@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.mechanism import STANDARD_GRAVITY, FloatingBase, Mechanism
+from dyn_core.mechanism import STANDARD_GRAVITY, WORLD, FloatingBase, Mechanism
 
 from ..assembly import Heading, assemble, described_frames, in_circles, moves_nothing, parents_first
 from ..documents.yaml_section import YamlSection
 from .joint import MIMIC_KEYS, YamlJoint
 from .joint_notation import origin
 from .loops import Cut, placed_loops
+from .spring_dampers import placed_spring_dampers, read_spring_dampers
 
 
 def read_heading(root: YamlSection) -> Heading:
@@ -37,10 +38,15 @@ def assembled(
     _check_parents(joints, bases)
     _check_motors(joints)
     tool = _read_tool(root, joints, bases)
+    world = {} if base is None else {"world": (WORLD, np.eye(4))}
+    springs = read_spring_dampers(root, [*bases, *world, *(joint.link for joint in joints)])
     root.document.finish()
     ordered = parents_first(joints)
     mechanism = assemble(heading, ordered, tool, bases, base)
-    return dataclasses.replace(mechanism, loops=placed_loops(cuts, described_frames(ordered, bases)))
+    described = world | described_frames(ordered, bases)
+    return dataclasses.replace(
+        mechanism, loops=placed_loops(cuts, described), spring_dampers=placed_spring_dampers(springs, described)
+    )
 
 
 def _check_names(joints: Sequence[YamlJoint], bases: Sequence[str]) -> None:

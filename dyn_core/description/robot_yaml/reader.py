@@ -20,8 +20,8 @@ from .parallel import read_parallel
 from .spherical import read_spherical
 
 ROBOT_KEYS = (
-    "name", "kind", "description", "sources", "gravity", "base", "tool", "joints", "loops", "assembly", "platform",
-    "legs",
+    "name", "kind", "description", "sources", "gravity", "base", "tool", "joints", "spring_dampers", "loops",
+    "assembly", "platform", "legs",
 )  # fmt: skip
 BASE_KEYS = ("type", "name", *INERTIAL_KEYS)
 

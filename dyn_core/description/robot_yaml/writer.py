@@ -17,7 +17,7 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError, InputError
-from dyn_core.mechanism import BASE, PRISMATIC, Frame, Mechanism, Motors
+from dyn_core.mechanism import BASE, PRISMATIC, WORLD, Frame, Loop, Mechanism, Motors, SpringDamper
 from dyn_core.spatial.poses import inverse, pose, rpy_from_rotation
 
 from ..documents.yaml_section import NAME
@@ -68,7 +68,7 @@ def write_yaml(mechanism: Mechanism, notation: str, sources: Sequence[str] = ())
     robot["tool"] = _on_link(m, m.frames[-1])
     robot["joints"] = _joints(m, notation)
     comment = "".join(f"# {note}\n" for note in notes)
-    return Written(comment + document_text(robot | _closed_chains(m)), notes, names)
+    return Written(comment + document_text(robot | _spring_dampers(m) | _closed_chains(m)), notes, names)
 
 
 def _joints(m: Mechanism, notation: str) -> list[Group]:
@@ -184,19 +184,35 @@ def _inertial(M: float, MS: Floats, J: Floats, N: Floats, notation: str) -> Grou
     return out
 
 
-# closed chains
+# springs between links, closed chains
+
+
+def _spring_dampers(m: Mechanism) -> Group:
+    def entry(each: SpringDamper) -> Group:
+        ends = {"first": _on_link(m, each.first), "second": _on_link(m, each.second)}
+        for end in ends.values():
+            end.pop("rpy", None)
+        acts = _unless_zero(stiffness=each.stiffness, rest_length=each.rest, damping=each.damping)
+        return {"name": each.name} | ends | acts
+
+    return {"spring_dampers": [entry(each) for each in m.spring_dampers]} if m.spring_dampers else {}
+
+
+def _loop(m: Mechanism, loop: Loop) -> Group:
+    out: Group = {"name": loop.name, "kind": loop.kind}
+    out |= {"first": _on_link(m, loop.first), "second": _on_link(m, loop.second)}
+    for key, acts in {"turning": loop.turning, "sliding": loop.sliding}.items():
+        if acts is not None:
+            rest = angle_value(acts.rest) if key == "turning" else acts.rest
+            out[key] = _unless_zero(viscous=acts.Fv, coulomb=acts.Fs, stiffness=acts.K, rest=rest)
+    return out
 
 
 def _closed_chains(m: Mechanism) -> Group:
     """The entries `loops`, `assembly` and `platform`, none where no chain is closed."""
     if not m.loops:
         return {}
-    out: Group = {
-        "loops": [
-            {"name": loop.name, "kind": loop.kind, "first": _on_link(m, loop.first), "second": _on_link(m, loop.second)}
-            for loop in m.loops
-        ]
-    }
+    out: Group = {"loops": [_loop(m, loop) for loop in m.loops]}
     if m.assembly is not None:
         out["assembly"] = {
             name: float(q) if kind == PRISMATIC else angle_value(q)
@@ -258,9 +274,12 @@ def _renamed(m: Mechanism, notes: list[str]) -> tuple[Mechanism, dict[str, str]]
     frames.append(dataclasses.replace(m.frame("tool"), name="tool"))
     loops: set[str] = set()
     cuts = tuple(dataclasses.replace(loop, name=rename(loop.name, loops, "loop")) for loop in m.loops)
+    springs: set[str] = set()
+    between = tuple(dataclasses.replace(each, name=rename(each.name, springs, "spring")) for each in m.spring_dampers)
     new = dataclasses.replace(
-        m, name=name, joint_names=joint_names, body_names=bodies, frames=tuple(frames), base=base, loops=cuts
-    )
+        m, name=name, joint_names=joint_names, body_names=bodies, frames=tuple(frames), base=base, loops=cuts,
+        spring_dampers=between,
+    )  # fmt: skip
     return new, names
 
 
@@ -281,12 +300,14 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _link(m: Mechanism, body: int) -> str:
+    if body == WORLD:
+        return "base" if m.base is None else "world"
     return m.body_names[body] if body != BASE else "base" if m.base is None else m.base.name
 
 
 def _on_link(m: Mechanism, frame: Frame) -> Group:
     """link, xyz and rpy of a frame in the described frame of the link that carries it."""
-    on = pose() if frame.body == BASE else m.frames[frame.body].T
+    on = pose() if frame.body in (BASE, WORLD) else m.frames[frame.body].T
     return {"link": _link(m, frame.body)} | _origin(inverse(on) @ frame.T)
 
 

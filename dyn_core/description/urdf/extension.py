@@ -1,22 +1,22 @@
 """What URDF has no place for, kept in an element <dyn_robot> of its own, which other programs pass over.
 
-It holds gravity, whether the base floats, and per joint which link carries the body's name, rotor inertia, stiffness,
-spring, whether it is driven, and its motor. A robot that is written as URDF and read back is the same robot; of what
-URDF itself says nothing is repeated.
+It holds gravity, whether the base floats, springs and dampers between links, and per joint which link carries the
+body's name, rotor inertia, stiffness, spring, whether it is driven, and its motor. A robot that is written as URDF and
+read back is the same robot; of what URDF itself says nothing is repeated.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.mechanism import STANDARD_GRAVITY, Frame, Mechanism, Motors, Springs
+from dyn_core.mechanism import BASE, STANDARD_GRAVITY, WORLD, Frame, Mechanism, Motors, SpringDamper, Springs
 
 from ..assembly import motors_of
 from ..documents.xml_document import Element, read_xml
@@ -69,6 +69,14 @@ def _element(m: Mechanism) -> ElementTree.Element:
             values = {key: getattr(m.motors, key)[j] for key in MOTOR}
             finite = {key: numbers([value]) for key, value in values.items() if math.isfinite(value)}
             ElementTree.SubElement(joint, "motor", finite)
+    for each in m.spring_dampers:
+        acts = {"stiffness": each.stiffness, "rest_length": each.rest, "damping": each.damping}
+        texts = {key: numbers([value]) for key, value in acts.items()}
+        element = ElementTree.SubElement(root, "spring_damper", {"name": each.name} | texts)
+        for key, end in {"first": each.first, "second": each.second}.items():
+            frame = Frame("", BASE, np.eye(3), np.zeros(3)) if end.body < 0 else m.frames[end.body]
+            link = {} if end.body == BASE else {"link": "world" if end.body == WORLD else m.body_names[end.body]}
+            ElementTree.SubElement(element, key, link | {"xyz": numbers(frame.R.T @ (end.p - frame.p))})
     return root
 
 
@@ -88,6 +96,7 @@ def _extended(m: Mechanism, root: Element) -> Mechanism:
         link if joint is None else joint.attributes.get("link", link)
         for joint, link in zip(joints, m.body_names, strict=True)
     )
+    frames = _frames(m, bodies, given)
     return dataclasses.replace(
         m,
         description=root.attributes.get("description", m.description),
@@ -98,8 +107,31 @@ def _extended(m: Mechanism, root: Element) -> Mechanism:
         springs=Springs(_column(springs, "stiffness", 0.0), _column(springs, "rest", 0.0)) if any(springs) else None,
         motors=motors_of([_motor(element) for element in motors]),
         body_names=bodies,
-        frames=_frames(m, bodies, given),
+        frames=frames,
+        spring_dampers=tuple(_spring_damper(element, m, frames) for element in root.all("spring_damper")),
     )
+
+
+def _spring_damper(element: Element, m: Mechanism, frames: Sequence[Frame]) -> SpringDamper:
+    """What acts between two links; an end without a link is on the base."""
+    name = element.text("name")
+    ends = []
+    for key in ("first", "second"):
+        end = element.one(key)
+        if end is None:
+            raise element.error(f"has no <{key}>")
+        link, at = end.attributes.get("link"), end.vector("xyz", (0.0, 0.0, 0.0))
+        found = next((frame for frame in frames[: m.n] if frame.name == link), None)
+        if found is not None:
+            ends.append(Frame(name, found.body, np.eye(3), found.R @ at + found.p))
+        elif link is None or (link == "world" and m.base is not None):
+            ends.append(Frame(name, BASE if link is None else WORLD, np.eye(3), at))
+        else:
+            raise end.error(f"no joint moves a link called {link!r}")
+    stiffness, rest, damping = (
+        float(_column([element], key, 0.0)[0]) for key in ("stiffness", "rest_length", "damping")
+    )
+    return SpringDamper(name, ends[0], ends[1], stiffness, rest, damping)
 
 
 def _column(elements: Iterable[Element | None], key: str, default: float) -> Floats:

@@ -69,6 +69,7 @@ def beyond_urdf(mechanism: Mechanism) -> list[str]:
         "rotor inertias": bool(m.Ia.any()),
         "motors": m.motors is not None,
         "springs": bool(m.elastic.any()),
+        "springs and dampers between links": bool(m.spring_dampers),
         "joint stiffnesses": bool(np.isfinite(m.stiffness).any()),
         "passive joints": not (m.active | m.elastic).all(),
         "gravity": not np.array_equal(m.gravity, STANDARD_GRAVITY),

@@ -22,7 +22,7 @@ from dyn_core.mechanism import CUT_JOINTS, PRISMATIC, Mechanism
 from dyn_core.spatial.tuples import add, cross, dot, load3, load9, rotate, store3, sub, unrotate
 
 from ..tree.kinematics import body_poses
-from ..tree.record import PARENT, PW, RW, SIGMA, VD, WD, A, F, L, W
+from ..tree.record import PARENT, PW, RW, SIGMA, VD, WD, A, L, V, W
 from ..tree.rnea import velocity_step
 
 FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, MODE, LOOP, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29, 30, 31
@@ -31,10 +31,8 @@ of rows that determine the passive joints) the sign of det J_p in the assembly m
 loop that it belongs to."""
 
 ALL_AXES = ((1, 0, 0), (1, 1, 1), (1, 2, 2))
-FACING = {"revolute": ALL_AXES[2:], "prismatic": ALL_AXES, "fixed": ALL_AXES}
+FACING = {"revolute": ALL_AXES[2:], "cylindrical": ALL_AXES[2:], "prismatic": ALL_AXES, "fixed": ALL_AXES}
 """Axes of the two frames that point the same way: right angles alone would let the second frame stand turned by pi."""
-
-V = F  # linear velocity of a body's origin in its own axes, kept where recursions keep forces
 
 
 def pack_rows(mechanism: Mechanism, kinds: Mapping[str, Any] = CUT_JOINTS) -> tuple[Floats, list[int]]:

@@ -42,8 +42,9 @@ from dyn_core.spatial.tuples import (
 )
 
 from ..linear_solvers import lu_factor, lu_solve
+from ..tree.force_elements import add_element_forces
 from ..tree.kinematics import body_poses
-from ..tree.record import GRAVITY, IA, MS, PW, RW, J, M, passive_force, wrench_on
+from ..tree.record import ELEMENTS, GRAVITY, IA, MS, PW, RW, SPEED, F, J, M, N, passive_force, wrench_on
 from .denoc_legs import ACTUATOR, AXIS, AXIS_ROW, BODY, JOINT, ORIGIN, ORIGIN_ROW, RIGID, SIGMA
 
 # what a step keeps, all at E
@@ -240,6 +241,9 @@ def accelerations(record, steps, starts, end, q, qdd, wrenches, ws):
     for k in range(qdd.shape[0]):
         add_scaled(ae, 0, qdd[k], ws.J[k], 0)
     gravity, point = load3(record[0], GRAVITY), load3(record[int(end)], PW)
+    elements = record[0, ELEMENTS] != 0.0
+    if elements:
+        element_forces(record, steps, n, ws)
     for l in range(starts.shape[0] - 1):
         first, last = int(starts[l]), int(starts[l + 1])
         remaining(steps, first, last, ae, qdd, ws, rest)
@@ -261,6 +265,9 @@ def accelerations(record, steps, starts, end, q, qdd, wrenches, ws):
             needed(at, a, gravity)
             if steps[i, BODY] > 0.0 and wrenches.shape[0] > 0:
                 taken(record[int(steps[i, BODY])], wrench_on(wrenches, n, int(steps[i, BODY]) - 1), point, at)
+            if steps[i, BODY] > 0.0 and elements:
+                body = record[int(steps[i, BODY])]
+                taken(body, (scale(-1.0, load3(body, F)), scale(-1.0, load3(body, N))), point, at)
             j = int(steps[i, JOINT])
             if j >= 0:
                 row = record[j + 1]
@@ -269,6 +276,18 @@ def accelerations(record, steps, starts, end, q, qdd, wrenches, ws):
                 add_scaled(at, WR, force, at, PE)
                 if i > first:
                     add_scaled(ws.steps[i - 1], WR, -force, at, PE)
+
+
+@kernel
+def element_forces(record, steps, n, ws):
+    """The wrenches of the force elements on the bodies, negated, in F and N of their rows; after `velocities`."""
+    for j in range(n):
+        store3(record[j + 1], F, (0.0, 0.0, 0.0))
+        store3(record[j + 1], N, (0.0, 0.0, 0.0))
+    for i in range(steps.shape[0]):
+        if steps[i, JOINT] >= 0.0:
+            record[int(steps[i, JOINT]) + 1, SPEED] = ws.steps[i, RATE]
+    add_element_forces(record)
 
 
 @kernel

@@ -27,6 +27,7 @@ FREEDOMS = {
     "revolute": ((REVOLUTE, 0, 2),),
     "spherical": ((REVOLUTE, 0, 0), (REVOLUTE, 0, 1), (REVOLUTE, 0, 2)),
     "universal": ((REVOLUTE, 0, 0), (REVOLUTE, 1, 1)),
+    "cylindrical": ((PRISMATIC, 0, 2), (REVOLUTE, 0, 2)),
     "prismatic": ((PRISMATIC, 0, 2),),
     "fixed": (),
 }

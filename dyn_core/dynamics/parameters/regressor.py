@@ -1,6 +1,6 @@
 """The regressor: the inverse dynamic model as a linear function of the standard parameters.
 
-    tau = Y(q, qd, qdd) chi   (+ the springs' forces K (q - rest), which hold no parameter of chi)
+    tau = Y(q, qd, qdd) chi   (+ the forces of springs, and of dampers between links, which hold no parameter of chi)
 
 chi stacks, body by body, [XX XY XZ YY YZ ZZ MX MY MZ M Ia Fv Fs]: inertia about the body frame's origin, first moments,
 mass, rotor inertia, viscous and Coulomb friction. Y has shape (n, 13 n).

@@ -153,7 +153,7 @@ def legs_batch(record, par, start, poses, twists, accelerations, at, rates, seco
     at (batch, K + 7); rates, seconds (batch, K) of all joints; inverses (batch, f, 6), the inverse Jacobian K S^T;
     status (batch,): OK, OPEN where a leg does not reach, SINGULAR where it cannot move on, BEYOND a singularity of K.
     """
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     f = par.active.shape[0]
     for b in range(poses.shape[0]):
         status[b] = take_pose(record, par, start, poses[b], twists[b], accelerations[b], at[b])

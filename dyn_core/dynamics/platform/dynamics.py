@@ -22,9 +22,9 @@ from dyn_core.spatial.tuples import (
 )
 
 from ..linear_solvers import cholesky_solve, lu_solve, lu_solve_transposed
-from ..loops.constraints import V, base_at_rest, constraint_bias, velocities
+from ..loops.constraints import base_at_rest, constraint_bias, velocities
 from ..tree.crba import composite_bodies
-from ..tree.record import GRAVITY, MS, RW, VD, WD, J, M, W, start_fixed
+from ..tree.record import GRAVITY, MS, RW, VD, WD, F, J, M, N, V, W, start_fixed
 from ..tree.rnea import body_wrench, newton_euler
 from .forward_kinematics import begin, forward
 from .jacobians import aimed_axes
@@ -50,7 +50,7 @@ from .state import (
 @uncounted
 def leg_velocities(record, par, nu):
     """Speeds vectors[QD] of the legs' joints at the twist nu (f,), and their accelerations vectors[G0] at nud = 0."""
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     qd, g = par.vectors[QD], par.vectors[G0]
     for j in range(n):
         qd[j] = 0.0
@@ -69,7 +69,7 @@ def leg_velocities(record, par, nu):
         first, count, r0 = int(leg[JOINT]), int(leg[JOINTS]), int(leg[ROW])
         last = first + count
         if leg[AIMED] != 0.0:
-            a1, a2, u, d1, d2, l, _ = aimed_axes(record, leg)
+            a1, a2, u, d1, d2, l, _ = aimed_axes(record, par, leg)
             arm = rotate(r, load3(leg, POINT))
             turn = add(scale(qd[first], a1), scale(qd[first + 1], a2))
             sway = scale(qd[first] * qd[first + 1], cross(a1, a2))
@@ -108,7 +108,7 @@ def twist_rate_of(par, qdd_a):
 @uncounted
 def platform_forces(record, par, nud, wrenches):
     """The bracket of (66), in par.nu[FORCE]: what the platform's freedoms need for nud; after `leg_velocities`."""
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     qdd, gamma, g = par.vectors[QDD], par.vectors[GAMMA], par.vectors[G0]
     for j in range(n):
         qdd[j] = g[j]
@@ -116,11 +116,14 @@ def platform_forces(record, par, nud, wrenches):
             qdd[j] += par.E[j, c] * nud[c]
     start_fixed(record, 1.0)
     on_legs = wrenches[:n] if wrenches.shape[0] > 0 else wrenches
-    status = newton_euler(record, par.at[:n], par.vectors[QD], qdd, on_legs, gamma)
     row = record[n + 1]
     r = load9(row, RW)
     vd, wd = twist(par, nud)
     f, m = body_wrench(row, load3(row, W), unrotate(r, wd), unrotate(r, sub(vd, load3(record[0], GRAVITY))))
+    store3(row, F, f)
+    store3(row, N, m)
+    status = newton_euler(record, par.at[:n], par.vectors[QD], qdd, on_legs, gamma)
+    f, m = load3(row, F), load3(row, N)
     if wrenches.shape[0] > 0:
         on = wrenches[n]
         f = sub(f, load3(on, 0))
@@ -137,7 +140,7 @@ def platform_forces(record, par, nud, wrenches):
 @uncounted
 def platform_block(record, par):
     """S^T M_p S, the platform's own part of A_x, in par.A_x."""
-    row = record[record.shape[0] - 1]
+    row = record[par.at.shape[0] - 6]
     r = load9(row, RW)
     ms, inertia = rotate(r, load3(row, MS)), congruence(r, load6(row, J))
     for c in range(par.active.shape[0]):
@@ -150,7 +153,7 @@ def platform_block(record, par):
 @uncounted
 def platform_inertia(record, par):
     """A_x in par.A_x; after `linearise`."""
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     f = par.active.shape[0]
     status = composite_bodies(record, par.at[:n], par.A)
     platform_block(record, par)

@@ -42,7 +42,7 @@ from ..loops.dampers import angular_velocity, damp_group, group_end, turn_agains
 from ..tree.aba import articulated_bodies
 from ..tree.integrators import moved, rates
 from ..tree.kinematics import body_poses
-from ..tree.record import GRAVITY, MS, RW, J, M, start_fixed
+from ..tree.record import GRAVITY, MS, RW, F, J, M, N, V, W, start_fixed
 from .dynamics import accelerate, leg_velocities, platform_block
 from .jacobians import branch, linearise
 from .leg_closure import close_legs, leg_matrices
@@ -100,7 +100,7 @@ def active_forces(par, motors, drive, speeds, tau):
 @kernel
 def closed_slope(record, par, motors, pose, v, drive, wrenches, tau, vd):
     """Acceleration vd (6,) of the platform in its own axes, the legs closed."""
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     par.at[n:] = pose
     status = close_legs(record, par)
     if status == OK:
@@ -123,7 +123,7 @@ def closed_slope(record, par, motors, pose, v, drive, wrenches, tau, vd):
 @kernel
 def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, state, vd):
     """Accelerations vd (6 + K,) of the platform, in its own axes, and of all legs' joints, held by springs (2, r)."""
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     par.at[:n] = q
     par.at[n:] = pose
     stand(record, par.at)
@@ -159,9 +159,14 @@ def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, 
             force, moment = add(force, scale(pull, f)), add(moment, scale(pull, m))
     start_fixed(record, 1.0)
     on_legs = wrenches[:n] if wrenches.shape[0] > 0 else wrenches
+    store3(row, V, load3(v, 0))
+    store3(row, W, load3(v, 3))
+    store3(row, F, unrotate(r, scale(-1.0, force)))
+    store3(row, N, unrotate(r, scale(-1.0, moment)))
     status = articulated_bodies(record, q, qd, q[:0], on_legs, total, vd[6:])
+    force, moment = scale(-1.0, load3(row, F)), scale(-1.0, load3(row, N))
     push = wrenches[n] if wrenches.shape[0] > 0 else vd[:0]
-    return max(status, free_platform(record, par, v, unrotate(r, force), unrotate(r, moment), push, vd))
+    return max(status, free_platform(record, par, v, force, moment, push, vd))
 
 
 @kernel
@@ -187,7 +192,7 @@ def damp_leg(record, rows, b, w, qd, state, r0):
 @kernel
 def free_platform(record, par, v, force, moment, push, vd):
     """Acceleration vd[:6] of the platform by itself under a wrench in and at its body frame; returns a status."""
-    row = record[record.shape[0] - 1]
+    row = record[par.at.shape[0] - 6]
     r = load9(row, RW)
     w = load3(v, 3)
     ms, inertia = load3(row, MS), load6(row, J)
@@ -279,7 +284,7 @@ def platform_rows(record, par, motors, springs, state, drives, wrenches, h, subs
             return i
         out[i, :7] = state.pose
         out[i, 7:13] = state.v
-        k = record.shape[0] - 2
+        k = par.at.shape[0] - 7
         out[i, 13 : 13 + k] = par.at[:k]
         for j in range(k):
             out[i, 13 + k + j] = state.qd[j] if n > 0 else par.vectors[QD, j]
@@ -294,7 +299,7 @@ def at_stage(record, par, motors, springs, u, drive, wrenches, state, a):
     """Accelerations a at the pose state.trial, the legs' joints state.total and the velocities u."""
     if springs.shape[1] == 0:
         return closed_slope(record, par, motors, state.trial, u[:6], drive, wrenches, state.tau, a)
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     q = par.kept[:n]
     q[:] = state.total
     return sprung_slope(record, par, motors, springs, state.trial, u[:6], q, u[6:], drive, wrenches, state, a)

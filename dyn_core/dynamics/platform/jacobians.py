@@ -20,7 +20,7 @@ from .state import AIMED, JOINT, JOINTS, LENGTH, OPENING, POINT, ROW, SIGN, SLID
 
 
 @uncounted
-def aimed_axes(record, leg):
+def aimed_axes(record, par, leg):
     """Of a leg that aims: its axes a1, a2, u, and d_k with which the joints follow the velocity v of its tip.
 
     a2 lies across a1 and u, so that v = q1' a1 x l + q2' a2 x l + l' u falls apart: qd_k = d_k . v. Also the vector l
@@ -31,7 +31,7 @@ def aimed_axes(record, leg):
     a1 = (one[RW + 2], one[RW + 5], one[RW + 8])
     a2 = (two[RW + 2], two[RW + 5], two[RW + 8])
     u = (three[RW + 2], three[RW + 5], three[RW + 8])
-    platform = record[record.shape[0] - 1]
+    platform = record[par.at.shape[0] - 6]
     tip = add(load3(platform, PW), rotate(load9(platform, RW), load3(leg, POINT)))
     l = sub(tip, load3(one, PW))
     length = dot(u, l)
@@ -45,10 +45,10 @@ def linearise_leg(record, par, leg):
     first, count = int(leg[JOINT]), int(leg[JOINTS])
     last = first + count
     if leg[AIMED] != 0.0:
-        _, _, u, d1, d2, l, regular = aimed_axes(record, leg)
+        _, _, u, d1, d2, l, regular = aimed_axes(record, par, leg)
         if not regular > SMALLEST_PIVOT:
             return SINGULAR
-        arm = sub(add(load3(record[first + 1], PW), l), load3(record[record.shape[0] - 1], PW))
+        arm = sub(add(load3(record[first + 1], PW), l), load3(record[par.at.shape[0] - 6], PW))
         along_freedoms(par, d1, cross(arm, d1), par.E[first])
         along_freedoms(par, d2, cross(arm, d2), par.E[first + 1])
         along_freedoms(par, u, cross(arm, u), par.E[first + 2])
@@ -90,7 +90,7 @@ def look(record, par):
     f, at = par.active.shape[0], par.at
     stand(record, at)
     par.known[0] = np.nan
-    platform = record[record.shape[0] - 1]
+    platform = record[par.at.shape[0] - 6]
     r = load9(platform, RW)
     a = 0
     for i in range(par.legs.shape[0]):

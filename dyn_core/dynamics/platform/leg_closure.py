@@ -39,7 +39,7 @@ def wrapped(angle):
 @uncounted
 def leg_matrices(record, par, leg):
     """C_i, D_i at the poses that the record holds; D_i in par.D."""
-    platform = record.shape[0] - 1
+    platform = par.at.shape[0] - 6
     origin = load3(record[platform], PW)
     first, count, r0 = int(leg[JOINT]), int(leg[JOINTS]), int(leg[ROW])
     for k in range(count):
@@ -65,7 +65,7 @@ def close_leg(record, par, leg):
     first, count, r0 = int(leg[JOINT]), int(leg[JOINTS]), int(leg[ROW])
     last = first + count
     if leg[AIMED] != 0.0:
-        platform, foot = record[record.shape[0] - 1], record[first + 1]
+        platform, foot = record[par.at.shape[0] - 6], record[first + 1]
         point = add(load3(platform, PW), rotate(load9(platform, RW), load3(leg, POINT)))
         x, y, z = unrotate(load9(foot, T), sub(point, load3(foot, P)))
         turn, tilt = aim(x, y, z)

@@ -38,7 +38,7 @@ def poses_apart(par, pose):
 @uncounted
 def reach(record, par, pose):
     """Bring the platform to a pose (7,) along the straight way, the legs following; at once if all of them aim."""
-    n = record.shape[0] - 2
+    n = par.at.shape[0] - 7
     steps = 1
     for i in range(par.legs.shape[0]):
         if par.legs[i, AIMED] == 0.0:

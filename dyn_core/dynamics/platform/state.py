@@ -16,7 +16,7 @@ F_p being the platform's wrench by Newton and Euler, Gamma_i the leg's inverse m
 No Euler angle occurs. A leg whose C_i is singular is stretched or folded; where K is singular the active joints hold
 the platform no longer.
 
-The record holds the base, the K joints of all legs, and the platform in its last row.
+The record holds the base, the K joints of all legs, the platform, and force elements.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def copy(source, out):
 @uncounted
 def stand(record, at):
     """Put the platform where `at` has it."""
-    n = record.shape[0] - 2
+    n = at.shape[0] - 7
     row = record[n + 1]
     store9(row, RW, quaternion_rotation((at[n + 3], at[n + 4], at[n + 5], at[n + 6])))
     store3(row, PW, load3(at, n))

@@ -35,7 +35,9 @@ from dyn_core.spatial.tuples import (
     unrotate,
 )
 
+from .force_elements import add_element_forces
 from .record import (
+    ELEMENTS,
     FLOATING,
     GF,
     GM,
@@ -46,6 +48,7 @@ from .record import (
     MS,
     PARENT,
     SIGMA,
+    SPEED,
     UF,
     UM,
     VD,
@@ -173,6 +176,10 @@ def articulated_bodies(record, q, qd, prescribed, wrenches, tau, qdd):
             force, moment = wrench_on(wrenches, n, j)
             store3(row, F, sub(load3(row, F), force))
             store3(row, N, sub(load3(row, N), moment))
+    if record[0, ELEMENTS] != 0.0:
+        for j in range(n):
+            record[j + 1, SPEED] = qd[j]
+        add_element_forces(record)
     status = OK
     for j in range(n - 1, -1, -1):
         row = record[j + 1]

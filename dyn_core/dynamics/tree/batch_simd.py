@@ -15,7 +15,7 @@ from . import floating_base as floating
 from .aba import aba_batch, articulated_bodies
 from .crba import composite_bodies, mass_matrix_batch
 from .kinematics import frame_jacobian, frame_jacobian_batch, frame_pose, frame_pose_batch
-from .record import start_fixed
+from .record import ELEMENTS, start_fixed
 from .rnea import newton_euler, rnea_batch
 
 
@@ -33,7 +33,8 @@ def in_blocks(step, arguments, given, x, answers, y):
     """
     wide, count = arguments[0], given[0].shape[0]
     start_fixed(wide, 1.0)
-    angles = x[0][x[0].shape[0] - wide.shape[0] + 1 :]  # behind the pose of a floating base
+    bodies = wide.shape[0] - int(wide[0, ELEMENTS])
+    angles = x[0][x[0].shape[0] - bodies + 1 :]  # behind the pose of a floating base
     status = OK
     for k in range(0, count, LANES):
         first = min(k, count - LANES)

@@ -26,7 +26,7 @@ from dyn_core.spatial.tuples import (
     symmetric_product,
 )
 
-from .record import IA, IB, IJ, IM, MS, PARENT, SIGMA, A, J, L, M, passive_force, place, start_fixed
+from .record import IA, IB, IJ, IM, MS, PARENT, SIGMA, A, J, L, M, place, start_fixed
 from .rnea import newton_euler
 
 
@@ -126,10 +126,13 @@ def mass_matrix_by_columns(record, q, zero, unit, column, H):
     n = q.shape[0]
     status = OK
     start_fixed(record, 0.0)
+    status = max(status, newton_euler(record, q, zero, zero, record[:0], column))
+    for i in range(n):
+        H[i] = -column[i]
     for j in range(n):
         unit[j] = 1.0
         status = max(status, newton_euler(record, q, zero, unit, record[:0], column))
         unit[j] = 0.0
         for i in range(n):
-            H[i, j] = column[i] - passive_force(record[i + 1], q[i], 0.0)
+            H[i, j] += column[i]
     return status

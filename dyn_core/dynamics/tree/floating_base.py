@@ -36,7 +36,7 @@ from ..linear_solvers import cholesky_solve
 from .aba import articulated_bodies, start_body
 from .crba import composite_bodies
 from .kinematics import body_poses, write_jacobian, write_pose
-from .record import GRAVITY, PW, RW, VD, WD, F, N, W, wrench_on
+from .record import GRAVITY, PW, RW, VD, WD, F, N, V, W, wrench_on
 from .rnea import body_wrench, newton_euler
 
 
@@ -59,6 +59,7 @@ def inverse(record, q, v, vd, wrenches, force):
     wd = (vd[3], vd[4], vd[5])
     acceleration = sub((vd[0], vd[1], vd[2]), g)
     store3(base, W, w)
+    store3(base, V, (v[0], v[1], v[2]))
     store3(base, WD, wd)
     store3(base, VD, acceleration)
     f, m = body_wrench(base, w, wd, acceleration)
@@ -85,6 +86,7 @@ def direct(record, q, v, prescribed, wrenches, force, vd):
     g = place_base(base, q)
     w = (v[3], v[4], v[5])
     store3(base, W, w)
+    store3(base, V, (v[0], v[1], v[2]))
     start_body(base, w)
     push = (force[0], force[1], force[2])
     turn = (force[3], force[4], force[5])

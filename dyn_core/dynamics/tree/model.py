@@ -11,14 +11,16 @@ import numpy as np
 
 from dyn_core.arrays import Floats, read_only
 from dyn_core.errors import InputError, SingularityError
+from dyn_core.jit.kernel import compiled_call
 from dyn_core.jit.status import OK, SINGULAR
 from dyn_core.mechanism import BASE, Mechanism
 from dyn_core.spatial.poses import skew
 
 from ..workspaces import Workspaces
 from .batch import run_batch
+from .force_elements import element_motion
 from .integrators import GENERAL, Integrator
-from .record import FS, VS, pack
+from .record import ELEMENTS, FS, FV, VS, pack
 
 
 class TreeModel:
@@ -71,8 +73,23 @@ class TreeModel:
                 f"{self.mechanism.name}: a joint moves no inertia at all; give its link or rotor a mass or inertia"
             )
         if status != OK:
-            raise InputError(f"{self.mechanism.name}: the result is not finite; the arguments are too large")
+            raise InputError(f"{self.mechanism.name}: {self.not_finite}")
         return out
+
+    @property
+    def not_finite(self) -> str:
+        """Why a result may be not finite, in words."""
+        springs = ", or a spring with a rest length has no length" if self.mechanism.spring_dampers else ""
+        return f"the result is not finite; the arguments are too large{springs}"
+
+    def element_jacobian(self, q: Floats) -> Floats:
+        """(e, n) rates of the force elements' coordinates per rate of the joints, at q (n,), on a fixed base."""
+        out, J = np.empty((int(self.record[0, ELEMENTS]), 2)), np.empty((int(self.record[0, ELEMENTS]), len(q)))
+        with self.workspaces.one() as record:
+            for j, speeds in enumerate(np.eye(len(q))):
+                compiled_call(element_motion, record, q, speeds, out)
+                J[:, j] = out[:, 1]
+        return J
 
     def wrenches(self, wrenches: Any, lead: tuple[int, ...] = ()) -> Floats:
         """(*lead, n, 6), or (*lead, 0, 6) for none: wrenches at the links' described frames, moved to the bodies'.
@@ -106,11 +123,21 @@ class TreeModel:
             moved[:3, 3:] = frame.R.T @ skew(frame.p).T
         return X
 
+    @property
+    def element_friction(self) -> Floats:
+        """(2, e) Fv and Fs of the force elements."""
+        elements = self.record[self.mechanism.n + 1 :]
+        return np.stack([elements[:, FV], elements[:, FS]])
+
     def with_friction_over(self, speeds: Floats) -> TreeModel:
-        """A copy whose Coulomb friction fades below Fs times these speeds (n,) per N m or N."""
+        """A copy whose Coulomb friction fades below Fs times these speeds, of joints (n,) or of elements too (n + e,).
+
+        They are per N m or N.
+        """
         other = copy.copy(self)
         record = self.record.copy()
-        record[1:, VS] = record[1:, FS] * speeds
+        rows = record[1 : len(speeds) + 1]
+        rows[:, VS] = rows[:, FS] * speeds
         other._pack(record)
         return other
 

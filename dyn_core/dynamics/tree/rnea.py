@@ -23,7 +23,28 @@ from dyn_core.spatial.tuples import (
     unrotate,
 )
 
-from .record import IA, MS, PARENT, SIGMA, VD, WD, A, F, J, L, M, N, W, passive_force, place, start_fixed, wrench_on
+from .force_elements import add_element_forces
+from .record import (
+    ELEMENTS,
+    IA,
+    MS,
+    PARENT,
+    SIGMA,
+    SPEED,
+    VD,
+    WD,
+    A,
+    F,
+    J,
+    L,
+    M,
+    N,
+    W,
+    passive_force,
+    place,
+    start_fixed,
+    wrench_on,
+)
 
 
 @kernel
@@ -83,6 +104,10 @@ def newton_euler(record, q, qd, qdd, wrenches, tau):
             m = sub(m, moment)
         store3(row, F, f)
         store3(row, N, m)
+    if record[0, ELEMENTS] != 0.0:
+        for j in range(n):
+            record[j + 1, SPEED] = qd[j]
+        add_element_forces(record)
     nothing = 0.0
     for j in range(n - 1, -1, -1):
         row = record[j + 1]

@@ -110,8 +110,8 @@ class FlexibleMechanism:
         m = self.mechanism
         if m.base is not None or m.mimic is not None or (m.joint_type != REVOLUTE).any():
             self._refuse("flexible links need a fixed base and revolute joints only")
-        if m.Fs.any() or m.springs is not None:
-            self._refuse("flexible links need joints without Coulomb friction and springs")
+        if m.Fs.any() or m.springs is not None or m.spring_dampers:
+            self._refuse("flexible links need joints without Coulomb friction, and no springs")
         first = int(np.flatnonzero(m.parent == BASE)[0])
         z = m.R[first][:, 2]
         x = m.R[first][:, 0]
@@ -124,6 +124,8 @@ class FlexibleMechanism:
             if abs(R[2, 2] - 1.0) > PLANAR:
                 self._refuse(f"joint '{m.joint_names[j]}' does not turn about the normal of the mechanism's plane")
         for loop in m.loops:
+            if loop.turning is not None:
+                self._refuse(f"loop '{loop.name}' has friction or a spring, which flexible mechanisms do not know")
             if loop.kind not in ("planar_revolute", "revolute"):
                 self._refuse(f"loop '{loop.name}' is cut at a {loop.kind} joint; a planar mechanism has revolute ones")
 

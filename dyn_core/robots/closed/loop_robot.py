@@ -191,7 +191,7 @@ class LoopRobot(Robot):
         if status == SINGULAR:
             self._singular(q)
         if status == NOT_FINITE:
-            raise InputError(f"{self.name}: the active positions are not finite, or too far away")
+            raise InputError(f"{self.name}: {self.tree.model.not_finite}, or the active positions are too far away")
         name, by = self.assembly.worst(q)
         near = numbers_text(q)
         raise ClosureError(f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {near}")
@@ -289,14 +289,19 @@ class LoopRobot(Robot):
     def rubs_elsewhere(self) -> bool:
         """Whether passive joints rub."""
         m, passive = self.mechanism, self.assembly.free
-        return bool(m.Fv[passive].any() or m.Fs[passive].any())
+        return bool(m.Fv[passive].any() or m.Fs[passive].any() or self.tree.model.element_friction.any())
 
     @by_branch
     def friction_change(self, q: Floats, qd: Floats, other: Floats) -> Floats:
         """(n,) what friction of all joints at other speeds (n,) asks for beyond that at speeds qd (n,)."""
-        m, G = self.mechanism, self.closed(q).G
+        m, G = self.mechanism, self._rates_of_all(self.closed(q))
+        Fv, Fs = np.concatenate([(m.Fv, m.Fs), self.tree.model.element_friction], axis=1)
         wanted, met = G @ other, G @ qd
-        return G.T @ (m.Fv * (wanted - met) + m.Fs * (np.sign(wanted) - np.sign(met)))
+        return G.T @ (Fv * (wanted - met) + Fs * (np.sign(wanted) - np.sign(met)))
+
+    def _rates_of_all(self, at: Closed) -> Floats:
+        """(n of the tree + e, n) rates of all joints and of force elements, per rate of the active joints."""
+        return np.concatenate([at.G, self.tree.model.element_jacobian(at.q) @ at.G])
 
     @by_branch
     def reactions(self, q: Any, qd: Any, tau: Any) -> dict[str, Floats]:
@@ -381,7 +386,7 @@ class LoopRobot(Robot):
 
     def with_continuous_friction(self, q: Any, h: float) -> Self:
         """A copy whose Coulomb friction is continuous over the speed that it could reverse within h near q."""
-        G = self.closed(q).G
+        G = self._rates_of_all(self.closed(q))
         mobility = G @ np.linalg.solve(self.mass_matrix(q), G.T)
         other = copy.copy(self)
         other.tree = self.tree.with_friction_over(h * np.diag(mobility))

@@ -17,6 +17,9 @@ from dyn_core.dynamics.platform import state as parallel
 from dyn_core.dynamics.platform.state import LARGEST_LEG, LEG_WIDTH, Parallel
 from dyn_core.dynamics.tree.batch import run_batch
 from dyn_core.dynamics.tree.kinematics import frame_pose_batch
+from dyn_core.dynamics.tree.record import FIRST as ELEMENT_FIRST
+from dyn_core.dynamics.tree.record import FREE, PARENT, SIGMA
+from dyn_core.dynamics.tree.record import SECOND as ELEMENT_SECOND
 from dyn_core.dynamics.workspaces import Workspaces
 from dyn_core.errors import ClosureError, InputError, SingularityError, StructureError
 from dyn_core.jit.kernel import compiled_call
@@ -132,9 +135,21 @@ class PlatformLayout:
     def set_record(self, tree: Floats) -> None:
         """Take the bodies of a tree's record, and the working and assembly modes at `start`."""
         n = self.mechanism.n - len(self.chart)
-        self.record = read_only(np.concatenate([tree[: n + 1], tree[-1:]]))
+        self.record = read_only(self._bodies(tree, n))
         """What kernels read of the bodies; nobody writes to it."""
         self._set_modes()
+
+    def _bodies(self, tree: Floats, n: int) -> Floats:
+        """Base, legs of n joints, platform and force elements, from a tree's record."""
+        last = self.mechanism.n
+        record = np.concatenate([tree[: n + 1], tree[last:]])
+        record[n + 1, PARENT], record[n + 1, SIGMA] = 0.0, FREE
+        for column in (ELEMENT_FIRST, ELEMENT_SECOND):
+            bodies = record[n + 2 :, column]
+            if ((bodies > n) & (bodies < last)).any():
+                raise StructureError(f"{self.name}: a spring acts on what carries the platform, which has no body")
+            bodies[bodies == last] = n + 1
+        return record
 
     def _set_modes(self) -> None:
         """The signs that tell working modes and the assembly mode, as they are at `start`."""

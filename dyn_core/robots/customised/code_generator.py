@@ -16,7 +16,7 @@ import numpy as np
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.parameters.base_parameters import base_parameters
 from dyn_core.dynamics.parameters.regressor import standard_parameters
-from dyn_core.dynamics.tree.record import FS, FV, GRAVITY, IA, MS, J, M, P, T, pack
+from dyn_core.dynamics.tree.record import ELEMENTS, FS, FV, GRAVITY, IA, MS, J, M, P, T, pack
 from dyn_core.errors import InputError, MissingLibraryError, SingularityError
 from dyn_core.jit.status import NOT_FINITE, OK, SINGULAR
 from dyn_core.mechanism import Mechanism
@@ -79,7 +79,7 @@ def customised_source(mechanism: Mechanism, model: Model, grouped: bool = True) 
         f"{operations}.",
         '"""',
         "",
-        "from math import cos, sin",
+        "from math import cos, sin, sqrt",
         "",
         f"OK, NOT_FINITE, SINGULAR = {OK}, {NOT_FINITE}, {SINGULAR}",
         "",
@@ -111,13 +111,13 @@ def group(record: Floats, mechanism: Mechanism) -> None:
     chi[base.columns] = base.values(standard_parameters(mechanism))
     bodies = chi.reshape(mechanism.n, -1)
     for column, place, size in ((0, J, 6), (6, MS, 3), (9, M, 1), (10, IA, 1)):
-        record[1:, place : place + size] = bodies[:, column : column + size]
+        record[1 : mechanism.n + 1, place : place + size] = bodies[:, column : column + size]
 
 
 def without_rounding(record: Floats) -> Floats:
     """The record with rounding errors of zeros and ones removed."""
     clean = record.copy()
-    bodies = clean[1:]
+    bodies = clean[1 : len(clean) - int(clean[0, ELEMENTS])]
     turn = bodies[:, T : T + 9]
     ones = np.abs(np.abs(turn) - 1.0) <= ROUNDING
     turn[ones] = np.sign(turn[ones])
@@ -178,6 +178,7 @@ def _trace(
     replacements = {
         "sin": casadi.sin,
         "cos": casadi.cos,
+        "sqrt": casadi.sqrt,
         "friction": lambda row, qd: row[FV] * qd + row[FS] * casadi.sign(qd),
         "moves": lambda d: _moves(casadi.SX(d)),
     }
@@ -215,6 +216,7 @@ def _statements(casadi: ModuleType, function: Any, places: list[str], lines: lis
         casadi.OP_TWICE: "{0} + {0}",
         casadi.OP_SIN: "sin({})",
         casadi.OP_COS: "cos({})",
+        casadi.OP_SQRT: "sqrt({})",
         casadi.OP_SIGN: "1.0 * ({0} > 0.0) - 1.0 * ({0} < 0.0)",
     }
     slots: dict[int, str] = {}

@@ -24,6 +24,7 @@ class Operations:
     multiplications: int
     additions: int
     divisions: int
+    """And square roots."""
     sines: int
     """Sines and cosines."""
 
@@ -46,7 +47,7 @@ def source_operations(source: str) -> Operations:
         if isinstance(node, ast.BinOp) and not any(isinstance(part, ast.Compare) for part in ast.walk(node)):
             counts[kinds[type(node.op)]] += 1
         elif isinstance(node, ast.Call):
-            counts["sin"] += 1
+            counts["/" if getattr(node.func, "id", "") == "sqrt" else "sin"] += 1
     return Operations.of(counts)
 
 
@@ -58,6 +59,7 @@ def general_operations(mechanism: Mechanism, model: str) -> Operations:
     replacements: dict[str, Callable[..., Any]] = {
         "sin": lambda x: _Counted.of("sin", math.sin(x), counts),
         "cos": lambda x: _Counted.of("sin", math.cos(x), counts),
+        "sqrt": lambda x: _Counted.of("/", math.sqrt(x), counts),
     }
     if model == "mass_matrix":
         unfolded.mass_matrix(record, replacements, q)

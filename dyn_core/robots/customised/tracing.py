@@ -60,7 +60,7 @@ def direct(
     qdd = np.empty(len(q), object)
     unfolded(start_fixed, replacements)(record, 1.0)
     unfolded(articulated_bodies, replacements)(record, q, qd, qdd[:0], record[:0], tau, qdd)
-    return qdd, record[1:, D]
+    return qdd, record[1 : len(q) + 1, D]
 
 
 def direct_by_matrices(
