@@ -18,7 +18,8 @@ from dyn_core.jit.native_call import never
 State = tuple[Floats, Floats, Floats, Floats]
 """q (nq,), v, vd and tau (nv,), which an engine moves on in place."""
 Held = tuple[Floats, int]
-"""Rows of the drive, and for how many steps each is held."""
+"""Rows of the drive, and for how many steps each is held; 0: there are two per step, at its start and middle, and one
+more at the end of the last."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class TreeEngine(Engine):
 
     def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
         call, table = self._integrator(pushed).steps, FIXED_STEP[method]
-        return int(compiled_call(call, self.record, self.motors, *state, drive, pushed, h, steps, table, self._work))
+        held = drive[None]
+        return int(compiled_call(call, self.record, self.motors, *state, held, pushed, h, steps, table, self._work))
 
     def rows(
         self, state: State, held: Held, pushed: Any, h: float, method: str, first: int, rows_q: Floats, rows: Floats

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from math import ceil
 from typing import Any
 
@@ -38,6 +39,23 @@ def motors_of(robot: Robot, by_force: bool | None) -> Floats:
     """Motors as packed by Actuation, (0, 10) for joint forces: of a robot without motors, or where asked for."""
     forced = robot.mechanism.motors is None if by_force is None else by_force
     return NO_MOTORS if forced else robot.actuation.motors
+
+
+def of_time(drive: Any) -> bool:
+    """Whether a drive is a function f(t) of time alone, and not of the state too."""
+    if not callable(drive):
+        return False
+    try:
+        parameters = inspect.signature(drive).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [each for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
+    return len(needed) == 1 and needed[0].kind in (needed[0].POSITIONAL_ONLY, needed[0].POSITIONAL_OR_KEYWORD)
+
+
+def half_step_table(drive: Any, n: int, start: float, step: float, steps: int) -> Floats:
+    """(2 steps + 1, n) a drive f(t) at the start, middle and end of steps (s) that begin at `start`."""
+    return drive_table([drive(start + 0.5 * step * i) for i in range(2 * steps + 1)], n)
 
 
 def drive_table(drive: Any, n: int) -> Floats:

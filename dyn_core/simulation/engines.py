@@ -38,13 +38,17 @@ class GeneralEngine(Engine):
         return tau, self._tracker.forward_dynamics(q, v, tau, pushed)
 
     def advance(self, state: State, drive: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
+        return self._advance(state, drive[None], pushed, h, steps, method)
+
+    def _advance(self, state: State, drives: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
+        """drives (1, n) held, or (3, n) at the start, the middle and the end of one step."""
         q, v, vd, tau = state
-        start = self.acceleration(q, v, drive, pushed)  # bad arguments show here, before anything moves
+        start = self.acceleration(q, v, drives[0], pushed)  # bad arguments show here, before anything moves
         for done in range(steps):
             try:
                 with np.errstate(all="ignore"):
-                    end = self._step(q, v, start[1], drive, pushed, h, RUNGE_KUTTA[method])
-                    start = self.acceleration(*end, drive, pushed)
+                    end = self._step(q, v, start[1], drives, pushed, h, RUNGE_KUTTA[method])
+                    start = self.acceleration(*end, drives[-1], pushed)
             except InputError:
                 steps = done
                 break
@@ -62,24 +66,28 @@ class GeneralEngine(Engine):
         drives, hold = held
         q, v, vd, tau = state
         for k in range(len(rows)):
-            drive = drives[min(max(first + k - 1, 0) // hold, len(drives) - 1)]
-            if self.advance(state, drive, pushed, h, min(k, 1), method) < min(k, 1):
+            if hold == 0:
+                held_now = drives[2 * (first + k - 1) : 2 * (first + k) + 1] if k else drives[2 * first : 2 * first + 1]
+            else:
+                held_now = drives[min(max(first + k - 1, 0) // hold, len(drives) - 1)][None]
+            if self._advance(state, held_now, pushed, h, min(k, 1), method) < min(k, 1):
                 if self.singularity is not None:
                     self.singularity = replace(self.singularity, t=(k - 1) * h)
                 return k
             rows_q[k], rows[k, QD], rows[k, QDD], rows[k, TAU] = q, v, vd, tau
-            rows[k, DRIVE, -len(drive) :] = drive
+            rows[k, DRIVE, -drives.shape[1] :] = held_now[-1]
         return len(rows)
 
     def _step(
-        self, q: Floats, v: Floats, vd: Floats, drive: Floats, pushed: Any, h: float, table: Floats
+        self, q: Floats, v: Floats, vd: Floats, drives: Floats, pushed: Any, h: float, table: Floats
     ) -> tuple[Floats, Floats]:
         stages = table.shape[1]
         slopes = np.empty((stages, 2 * len(v)))
         x, u, configuration = np.zeros(len(v)), v, q
         for i in range(stages):
             if i > 0:
-                _, vd = self.acceleration(configuration, u, drive, pushed)
+                now = drives[min(round(2.0 * table[i].sum()), len(drives) - 1)]
+                _, vd = self.acceleration(configuration, u, now, pushed)
             slopes[i] = _both_rates(configuration, x, u, vd)
             change = h * table[i + 1, : i + 1] @ slopes[: i + 1]
             x, u = change[: len(v)], v + change[len(v) :]

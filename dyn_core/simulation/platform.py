@@ -15,7 +15,7 @@ from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.closed.parallel_robot import ParallelRobot
 from dyn_core.spatial.poses import from_seven
 
-from .drive import drive_table, per_row, prepared, steps_within
+from .drive import drive_table, half_step_table, per_row, prepared, steps_within
 
 
 @dataclass(frozen=True)
@@ -125,4 +125,4 @@ def _table(robot: ParallelRobot, drive: Any, rows: int, step: float, substeps: i
     """(1, n) held, or the drive at every half step."""
     if not callable(drive):
         return drive_table(drive, robot.n)[:1]
-    return drive_table([drive(0.5 * step * i) for i in range(2 * (rows - 1) * substeps + 1)], robot.n)
+    return half_step_table(drive, robot.n, 0.0, step, (rows - 1) * substeps)

@@ -34,7 +34,7 @@ from dyn_core.robots.configuration import Configuration
 from dyn_core.robots.engine import Singularity, State
 from dyn_core.robots.robot import Robot
 
-from .drive import check_times, drive_table, motors_of, prepared, steps_per_period
+from .drive import check_times, drive_table, half_step_table, motors_of, of_time, prepared, steps_per_period
 from .engines import engine_of, moved, singularity_after
 from .result import SimulationResult
 
@@ -79,6 +79,7 @@ class Stepper:
         self._q, self._qd = robot.neutral(), np.zeros(robot.nv)
         self._qdd, self._tau = np.zeros(robot.nv), np.zeros(robot.nv)
         self._drive = np.zeros(robot.n)
+        self._follows: Any = None
         self._smooth: Robot | None = None
         self._native_step: Any = never
         self._native_evaluation: Any = never
@@ -149,7 +150,7 @@ class Stepper:
 
     def step(self, drive: Any, steps: int = 1, wrenches: Any = None) -> None:
         """Advance by `steps` steps of h with the drive (n,) held; wrenches (n, 6) as in `Robot.inverse_dynamics`."""
-        if steps == 1 and wrenches is None and self._native_step(drive) is not None:
+        if steps == 1 and wrenches is None and self._follows is None and self._native_step(drive) is not None:
             self._steps_done += 1
             self._stale = True
             return
@@ -159,7 +160,9 @@ class Stepper:
         self._stale = False
         pushed = self._engine.pushed(wrenches)
         self._since = self.t
-        if self.method in FIXED_STEP:
+        if self.method in FIXED_STEP and self._follows is not None:
+            done = self._follow(steps, pushed)
+        elif self.method in FIXED_STEP:
             done = max(0, self._engine.advance(self._state, self._drive, pushed, self.h, steps, self.method))
         else:
             done = self._adaptive(steps, pushed)
@@ -177,17 +180,20 @@ class Stepper:
     ) -> SimulationResult:
         """Advance by `steps` steps with a row of the drive held for `hold` of them, and keep every step.
 
-        drive: (n,), (k, n), or a function f(t, q, qd); wrenches too may be a function, as in `simulate`. go_on(t) is
-        asked now and then whether to go on from t. The first row is the present state.
+        drive: (n,), (k, n), a function f(t, q, qd), or with hold = 0 a function f(t) that is followed within steps;
+        wrenches too may be a function, as in `simulate`. go_on(t) is asked now and then whether to go on from t. The
+        first row is the present state.
         """
+        self._follows = drive if hold == 0 else None
         before, m = self._steps_done, steps + 1
         t = (before + np.arange(m)) * self.h
         rows_q, rows = np.zeros((m, self.robot.nq)), np.zeros((m, 4, self.robot.nv))
         ask = (lambda _: True) if go_on is None else go_on
-        by_steps = callable(drive) or callable(wrenches) or self.method in ADAPTIVE
+        by_steps = (callable(drive) and hold > 0) or callable(wrenches) or self.method in ADAPTIVE
         run = self._run_steps if by_steps else self._run_rows
         with np.errstate(all="ignore"):  # of kernels that are not compiled: a motion that is not finite is told below
             filled, asked_to_stop = run(drive, hold, wrenches, ask, rows_q, rows)
+        self._follows = None
         self._steps_done = before + max(0, filled - 1)
         failure = "" if filled == m else self.stopped() if asked_to_stop else self.failure(self.t)
         qd, qdd, tau, held = (np.ascontiguousarray(rows[:filled, i]) for i in range(4))
@@ -230,17 +236,27 @@ class Stepper:
     def _state(self) -> State:
         return self._q, self._qd, self._qdd, self._tau
 
+    def _follow(self, steps: int, pushed: Any) -> int:
+        """Steps with the drive followed within each; how many succeeded."""
+        table = half_step_table(self._follows, self.robot.n, self.t, self.h, steps)
+        rows_q, rows = np.empty((steps + 1, self.robot.nq)), np.empty((steps + 1, 4, self.robot.nv))
+        filled = self._engine.rows(self._state, (table, 0), pushed, self.h, self.method, 0, rows_q, rows)
+        self._drive[:] = table[2 * max(filled - 1, 0)]
+        return max(0, filled - 1)
+
     def _adaptive(self, steps: int, pushed: Any) -> int:
         from scipy.integrate import solve_ivp
 
         nv = self.robot.nv
-        start = self._q.copy()
+        start, begin = self._q.copy(), self.t
         calls = itertools.count(1)
 
-        def slope(_: float, state: Floats) -> Floats:
+        def slope(t: float, state: Floats) -> Floats:
             if next(calls) > MOST_EVALUATIONS * steps:
                 raise _TooMuchWork
             state = np.ascontiguousarray(state)
+            if self._follows is not None:
+                self._drive[:] = self._follows(begin + t)
             return self._engine.slope(start, state[:nv], state[nv:], self._drive, pushed)
 
         with np.errstate(all="ignore"):
@@ -258,6 +274,8 @@ class Stepper:
         if not answer.success or not np.isfinite(end).all():
             return 0
         self._q[:], self._qd[:] = moved(start, end[:nv]), end[nv:]
+        if self._follows is not None:
+            self._drive[:] = self._follows(begin + steps * self.h)
         self._engine.advance(self._state, self._drive, pushed, self.h, 0, "rk4")
         return steps
 
@@ -267,7 +285,8 @@ class Stepper:
         """How many rows were filled, and whether it was asked to stop then."""
         table = iter([] if callable(drive) else drive_table(drive, self.robot.n))
         held = np.zeros(self.robot.n)
-        read = drive if callable(drive) else lambda *_: next(table, held)
+        follows = self._follows
+        read = (lambda t, *_: follows(t)) if follows else drive if callable(drive) else lambda *_: next(table, held)
         push = wrenches if callable(wrenches) else lambda *_: wrenches
         pushed = None
         for k in range(len(rows)):
@@ -276,7 +295,7 @@ class Stepper:
             except SimulationError:
                 return k, False
             pushed = push(self.t, self.q, self.qd)
-            if k % hold == 0:
+            if k % max(hold, 1) == 0:
                 held = np.asarray(read(self.t, self.q, self.qd), float)
             if k == 0:
                 self.step(held, steps=0, wrenches=pushed)
@@ -291,7 +310,10 @@ class Stepper:
     def _run_rows(
         self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats
     ) -> tuple[int, bool]:
-        table = drive_table(drive, self.robot.n)
+        if hold == 0:
+            table = half_step_table(drive, self.robot.n, self.t, self.h, len(rows) - 1)
+        else:
+            table = drive_table(drive, self.robot.n)
         engine = self._engine
         pushed = engine.pushed(wrenches)
         self._stale = False
@@ -324,10 +346,12 @@ def simulate(
     go_on: GoOn | None = None,
     near: Configuration | None = None,
 ) -> SimulationResult:
-    """Simulate a robot driven by volts (or by joint torques), held over each DAC period.
+    """Simulate a robot driven by volts (or by joint torques), held over each DAC period, or followed within steps.
 
-    volts or torques: (n,) held throughout; (k, n), one row per DAC period (the last is held on); or a function
-    f(t, q, qd) called at the start of each DAC period. Neither: zero volts, or zero torque for a robot without motors.
+    volts or torques: (n,) held throughout; (k, n), one row per DAC period (the last is held on); a function f(t, q, qd)
+    called at the start of each DAC period; or a function f(t) of time alone, which the integrator follows within its
+    steps (unless a DAC period is given): fixed steps take it at their start, middle and end. Neither: zero volts, or
+    zero torque for a robot without motors.
     method: "rk3", "rk4", "euler" (trees only), or one of scipy's adaptive ones, see ADAPTIVE of `dyn_core.simulation`.
     dac_period: s, a whole number of steps h; h if not given. wrenches: as in `Robot.inverse_dynamics`, held throughout,
     or a function f(t, q, qd) called at every step, for what the environment does to the links. go_on(t): asked now and
@@ -337,4 +361,6 @@ def simulate(
     drive, motors, rows = prepared(robot, volts, torques, h, duration)
     stepper = Stepper(robot, q0, qd0, h, method, len(motors) == 0, near)
     hold = steps_per_period(h if dac_period is None else dac_period, h)
+    if of_time(drive):
+        hold, drive = (0, drive) if dac_period is None else (hold, lambda t, q, qd, f=drive: f(t))
     return stepper.record(drive, rows - 1, hold, wrenches, go_on)

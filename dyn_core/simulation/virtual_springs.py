@@ -26,7 +26,7 @@ from dyn_core.errors import InputError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.closed.loop_robot import LoopRobot
 
-from .drive import drive_table, per_row, prepared, steps_within
+from .drive import drive_table, half_step_table, of_time, per_row, prepared, steps_within
 from .result import SimulationResult
 
 SUBSTEPS = 10  # within h, where neither they nor k are given
@@ -73,7 +73,8 @@ def simulate_with_springs(
     """Simulate a robot with closed chains, its cut joints held by springs k and dampers b.
 
     q0, qd0: (n,) of the active joints, the loops being closed then; or (n of the tree,) of all joints, taken as they
-    are. volts or torques, h and wrenches: as in `simulate`; the drive is held over h. k: N/m (N m/rad for rows that
+    are. volts or torques, h and wrenches: as in `simulate`; the drive is held over h, a function
+    f(t) followed. k: N/m (N m/rad for rows that
     hold an orientation), one number or one per constraint row; if not given, as stiff as the step allows, k ~ 1/step^2.
     b: N s/m, likewise; if not given, critical for the fastest spring; 0 for none. substeps: steps of the integrator
     within h; if not given, ten, or as many as a given k needs. preloaded: a closed start is eased open to
@@ -90,15 +91,19 @@ def simulate_with_springs(
     work, J = np.zeros((WORK, max(n, r))), np.zeros((r, n))
     fixed = (smooth.tree.model.workspaces.new(), robot.assembly.all_rows, springs, motors, robot.assembly.active, q, v)
 
-    def run(drives: Floats, part: slice) -> int:
+    def run(drives: Floats, part: slice, hold: int = 1) -> int:
         return int(
             compiled_call(
-                sprung_run, *fixed, drives, pushed, h / steps, steps, RUNGE_KUTTA[method], work, J, out[part],
+                sprung_run, *fixed, drives, hold, pushed, h / steps, steps, RUNGE_KUTTA[method], work, J, out[part],
                 gaps[part], forces[part],
             )
         )  # fmt: skip
 
-    if callable(drive):
+    if of_time(drive):
+        table = half_step_table(drive, robot.n, 0.0, h / steps, (m - 1) * steps)
+        held[:] = table[:: 2 * steps]
+        filled = run(table, slice(0, m), 0)
+    elif callable(drive):
         filled = _by_function(robot, drive, run, out, forces, held, h)
     else:
         table = drive_table(drive, robot.n)
@@ -172,7 +177,8 @@ def _prepared(
             f" found {h / steps:.3g} s"
         )
     if closed and preloaded:
-        first = np.zeros(robot.n) if callable(drive) else drive_table(drive, robot.n)[0]
+        at_once = drive(0.0) if of_time(drive) else None if callable(drive) else drive
+        first = drive_table(at_once, robot.n)[0]
         if by_motors:
             first = robot.actuation.torques(first, v[robot.joints])[0]
         reactions = np.concatenate(list(robot.reactions(q[robot.joints], v[robot.joints], first).values()))

@@ -195,8 +195,11 @@ def back_onto_constraints(bodies, joints, cuts, gravity, x, v, M, phi, J, bias, 
 
 
 @entry
-def simulate_modes(bodies, joints, cuts, gravity, closing, springs, x, v, taus, h, substeps, out, gaps):
-    """Fill out (m, 2, N) and gaps (m, 2 c) by steps of h / substeps of fourth order; returns how many rows are good."""
+def simulate_modes(bodies, joints, cuts, gravity, closing, springs, x, v, taus, hold, h, substeps, out, gaps):
+    """Fill out (m, 2, N) and gaps (m, 2 c) by steps of h / substeps of fourth order; returns how many rows are good.
+
+    One row of taus is held for a row; with hold = 0 there are two per step, and one more.
+    """
     N = x.shape[0]
     M, J = np.zeros((N, N)), np.zeros((gaps.shape[1], N))
     phi, bias = np.zeros(gaps.shape[1]), np.zeros(gaps.shape[1])
@@ -205,8 +208,10 @@ def simulate_modes(bodies, joints, cuts, gravity, closing, springs, x, v, taus, 
     step = h / substeps
     for row in range(out.shape[0]):
         tau = taus[min(max(row - 1, 0), taus.shape[0] - 1)]
-        for _ in range(substeps if row > 0 else 0):
+        for s in range(substeps if row > 0 else 0):
             for i in range(4):
+                if hold == 0:
+                    tau = taus[2 * ((row - 1) * substeps + s) + (i + 1) // 2]
                 before = 0.0 if i == 0 else (step if i == 3 else 0.5 * step)
                 at[:] = x + before * slopes[i - 1, 0]
                 speed[:] = v + before * slopes[i - 1, 1]

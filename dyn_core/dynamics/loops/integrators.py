@@ -19,6 +19,7 @@ from .projection import QD, accelerate, prepare
 
 FARTHEST = 10.0  # rad or m: no active joint moves that far within a step
 LEFT = 0.8  # share of det J_p that a step must leave, as foreseen from its rate and in fact, else it is divided
+DRIVE = 10  # row of stages that keeps the drive at a stage
 TICKS = 1024
 """Into how many parts a step is divided at most before a singularity."""
 
@@ -80,8 +81,22 @@ def take_up(record, loops, q_a, v_a):
 
 
 @kernel
-def closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, h, table):
-    """One Runge-Kutta step of the state q, v, and vd and tau (a,) at its end; h = 0: only these, where it stands."""
+def drive_at(drives, time, out):
+    """A drive out (a,) at a part `time` of a step: drives (1, a) are held, (3, a) those at its start, middle, end."""
+    for c in range(out.shape[0]):
+        out[c] = drives[0, c]
+        if drives.shape[0] > 1:
+            out[c] += time * (4.0 * drives[1, c] - 3.0 * drives[0, c] - drives[2, c])
+            out[c] += 2.0 * time * time * (drives[0, c] - 2.0 * drives[1, c] + drives[2, c])
+
+
+@kernel
+def closed_step(record, loops, legs, motors, q, v, vd, tau, drives, begin, end, wrenches, h, table):
+    """One Runge-Kutta step of the state q, v, and vd and tau (a,) at its end; h = 0: only these, where it stands.
+
+    drives: as of `drive_at`, over a step of which this one lasts from the part `begin` to the part `end`.
+    """
+    drive = loops.stages[DRIVE, : tau.shape[0]]
     stages = table.shape[1]
     size = q.shape[0]
     x, u = loops.stages[0, :size], loops.stages[1, :size]
@@ -98,6 +113,10 @@ def closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, h, 
             status = back_on_constraints(record, loops, x, u)
             if status != OK:
                 return status
+        time = 0.0
+        for k in range(stages):
+            time += table[i, k]
+        drive_at(drives, begin + (end - begin) * time, drive)
         for c in range(drive.shape[0]):
             tau[c] = drive_force(motors, drive, c, u[int(loops.active[c]) if loops.by_multipliers else c])
         if loops.by_multipliers:
@@ -125,11 +144,12 @@ def move_rows(
 ):
     """Move the active joints' q_a, v_a on by `steps` steps of h, one row of drives held for `hold`; returns how many.
 
-    first: how many steps under these drives were taken before. vd_a and tau become those at the end. Positions, and
-    speeds, accelerations, forces and drives after every step, the start first, are written to rows_q (steps + 1, a) and
-    rows (steps + 1, 4, a) unless they are empty. A step that would pass a singularity is divided until the state stands
-    before it; the motion ends there, q_a and v_a stay at the end of the last whole step, loops.watch says when after it
-    and why, and loops.kept[2] at what configuration.
+    hold = 0: two rows of drives per step, and one more, at its start, middle and end. first: how many steps under these
+    drives were taken before. vd_a and tau become those at the end. Positions, and speeds, accelerations, forces and
+    drives after every step, the start first, are written to rows_q (steps + 1, a) and rows (steps + 1, 4, a) unless
+    they are empty. A step that would pass a singularity is divided until the state stands before it; the motion ends
+    there, q_a and v_a stay at the end of the last whole step, loops.watch says when after it and why, and loops.kept[2]
+    at what configuration.
     """
     a = q_a.shape[0]
     q, v, vd = q_a, v_a, vd_a
@@ -142,7 +162,12 @@ def move_rows(
     size = q.shape[0]
     done = -1  # the start is evaluated as a step of no length
     while status == OK and done < steps:
-        drive = drives[min(max(first + done, 0) // hold, drives.shape[0] - 1)]
+        at = max(first + done, 0)
+        held = drives[2 * at : 2 * at + 3]
+        if hold > 0:
+            row = min(at // hold, drives.shape[0] - 1)
+            held = drives[row : row + 1]
+        start = 1.0 if done < 0 <= first + done else 0.0
         loops.kept[0, :size] = q
         loops.kept[1, :size] = v
         loops.kept[5] = loops.q
@@ -155,7 +180,11 @@ def move_rows(
             length = 0.0 if done < 0 else h * part / TICKS
             status = SINGULAR
             if det + length * watch[RATE] >= LEFT * det:
-                status = closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, length, table)
+                begin = start if done < 0 else tick / TICKS
+                end = start if done < 0 else (tick + part) / TICKS
+                status = closed_step(
+                    record, loops, legs, motors, q, v, vd, tau, held, begin, end, wrenches, length, table
+                )
             if status == OK and done < 0:
                 if abs(watch[DETERMINANT] - det) > 1e-6 * abs(det):
                     watch[RATE] = 0.0  # not where the last motion ended
@@ -176,12 +205,13 @@ def move_rows(
         if status != OK:
             watch[TIME] = h * tick / TICKS
             watch[REASON] = status
-            closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
+            now = tick / TICKS
+            closed_step(record, loops, legs, motors, q, v, vd, tau, held, now, now, wrenches, 0.0, table)
             loops.kept[2] = loops.q
             loops.q[:] = loops.kept[5]
             q[:] = loops.kept[0, :size]
             v[:] = loops.kept[1, :size]
-            closed_step(record, loops, legs, motors, q, v, vd, tau, drive, wrenches, 0.0, table)
+            closed_step(record, loops, legs, motors, q, v, vd, tau, held, start, start, wrenches, 0.0, table)
             break
         done += 1
         if loops.by_multipliers:
@@ -193,7 +223,7 @@ def move_rows(
             rows[done, 0] = v_a
             rows[done, 1] = vd_a
             rows[done, 2] = tau
-            rows[done, 3] = drive
+            rows[done, 3] = loops.stages[DRIVE, :a]
     return done
 
 

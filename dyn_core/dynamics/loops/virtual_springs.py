@@ -29,6 +29,7 @@ from dyn_core.jit.kernel import entry, kernel
 from dyn_core.jit.status import OK
 
 from ..tree.aba import articulated_bodies
+from ..tree.integrators import half_steps
 from ..tree.kinematics import body_poses
 from ..tree.record import start_fixed
 from .constraints import constraint_jacobian, constraint_values
@@ -163,7 +164,10 @@ def driven_acceleration(record, rows, springs, motors, active, q, v, drive, wren
 
 @kernel
 def sprung_step(record, rows, springs, motors, active, q, v, drive, wrenches, h, table, work, J):
-    """One step of the Runge-Kutta method whose coefficients are the rows of table (the last: the weights)."""
+    """One step of the Runge-Kutta method whose coefficients are the rows of table (the last: the weights).
+
+    drive (1, a) is held, (3, a) is that at the start, the middle and the end of the step.
+    """
     n = q.shape[0]
     stages = table.shape[1]
     x, u = work[5, :n], work[6, :n]
@@ -179,7 +183,8 @@ def sprung_step(record, rows, springs, motors, active, q, v, drive, wrenches, h,
                 u[j] += h * table[i, s] * ud[s, j]
         if i < stages:
             xd[i] = u
-            found = driven_acceleration(record, rows, springs, motors, active, x, u, drive, wrenches, work, J, ud[i])
+            now = drive[min(half_steps(table[i]), drive.shape[0] - 1)]
+            found = driven_acceleration(record, rows, springs, motors, active, x, u, now, wrenches, work, J, ud[i])
             status = max(status, found)
     q[:] = x
     v[:] = u
@@ -188,22 +193,27 @@ def sprung_step(record, rows, springs, motors, active, q, v, drive, wrenches, h,
 
 @entry
 def sprung_run(
-    record, rows, springs, motors, active, q, v, drives, wrenches, h, substeps, table, work, J, out, gaps, forces
+    record, rows, springs, motors, active, q, v, drives, hold, wrenches, h, substeps, table, work, J, out, gaps, forces
 ):
-    """Fill out (m, 3, n), gaps (m, r) and forces (m, a), a row of drives per row; returns how many rows are good.
+    """Fill out (m, 3, n), gaps (m, r) and forces (m, a); returns how many rows are good.
 
-    The first row is the state at the start; q and v become those of the last row.
+    One row of drives is held for a row; with hold = 0 there are two per step of h, and one more. The first row is the
+    state at the start; q and v become those of the last row.
     """
     n = q.shape[0]
     r = rows.shape[0]
     for i in range(out.shape[0]):
-        drive = drives[min(max(i - 1, 0), drives.shape[0] - 1)]
+        row = min(max(i - 1, 0), drives.shape[0] - 1)
+        drive = drives[row : row + 1] if hold > 0 else drives[:1]
         status = OK
-        if i > 0:
-            for _ in range(substeps):
-                found = sprung_step(record, rows, springs, motors, active, q, v, drive, wrenches, h, table, work, J)
-                status = max(status, found)
-        found = driven_acceleration(record, rows, springs, motors, active, q, v, drive, wrenches, work, J, out[i, QDD])
+        for s in range(substeps if i > 0 else 0):
+            if hold == 0:
+                row = 2 * ((i - 1) * substeps + s)
+                drive = drives[row : row + 3]
+            found = sprung_step(record, rows, springs, motors, active, q, v, drive, wrenches, h, table, work, J)
+            status = max(status, found)
+        now = drive[drive.shape[0] - 1]
+        found = driven_acceleration(record, rows, springs, motors, active, q, v, now, wrenches, work, J, out[i, QDD])
         status = max(status, found)
         nothing = 0.0
         for j in range(n):

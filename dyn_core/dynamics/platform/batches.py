@@ -173,6 +173,21 @@ def legs_batch(record, par, start, poses, twists, accelerations, at, rates, seco
 
 
 @entry
+def direct_at_poses(record, par, start, poses, twists, tau, wrenches, at, status, accelerations):
+    """Accelerations (batch, 6) of the platform at poses (batch, 7) and twists (batch, 6), under active forces tau.
+
+    at (batch, K + 7), status (batch,) as of `legs_batch`; the accelerations are NaN where there are none. K need not be
+    inverted: there is an answer in its singularities too.
+    """
+    for b in range(poses.shape[0]):
+        status[b] = take_pose(record, par, start, poses[b], twists[b], twists[b], at[b])
+        accelerations[b] = np.nan
+        if status[b] in (OK, BEYOND) and accelerate(record, par, tau[b], wrenches[b]) == OK:
+            store_twist(par, par.nu[NUD], accelerations[b])
+    return OK
+
+
+@entry
 def inverse_at_poses(record, par, start, poses, twists, accelerations, wrenches, at, status, tau):
     """Forces tau (batch, f) of the active joints at poses (batch, 7) and motions (batch, 6) of the platform, by (66).
 

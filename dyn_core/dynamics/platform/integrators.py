@@ -173,7 +173,7 @@ def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, 
 def damp_leg(record, rows, b, w, qd, state, r0):
     """Dampers of a leg's rows, which begin at r0, into state.pull and state.total; returns the moment against which
     they turn the platform (at w, rad/s): none, unless it is the first body of the cut joint."""
-    platform = record.shape[0] - 1
+    platform = qd.shape[0] + 1
     turn = (0.0, 0.0, 0.0)
     k = 0
     while k < rows.shape[0]:

@@ -113,11 +113,21 @@ def copied(source, target):
         target[i] = source[i]
 
 
+@kernel
+def half_steps(stage):
+    """When within a step a stage is, in half steps: its row of the table adds up to that."""
+    time = 0.5
+    for k in range(stage.shape[0]):
+        time += 2.0 * stage[k]
+    return int(time)
+
+
 @part
 def step_on(dynamics, record, motors, q, v, start, drive, wrenches, h, table, work):
     """Move q and v on by one step of the table's method; where the status is not OK they stay. start: vd at q, v.
 
-    A table of one stage means semi-implicit Euler, in which the position moves with the new speed.
+    drive (1, n) is held, (3, n) is that at the start, the middle and the end of the step. A table of one stage means
+    semi-implicit Euler, in which the position moves with the new speed.
     """
     stages = table.shape[1]
     nv = v.shape[0]
@@ -142,7 +152,8 @@ def step_on(dynamics, record, motors, q, v, start, drive, wrenches, h, table, wo
             u[j] = v[j] + h * du
         moved(q, x, configuration)
         if i < stages:
-            status = max(status, dynamics(record, motors, configuration, u, drive, wrenches, tau, vd))
+            now = drive[min(half_steps(table[i]), drive.shape[0] - 1)]
+            status = max(status, dynamics(record, motors, configuration, u, now, wrenches, tau, vd))
             rates(configuration, x, u, vd, xd[i], rate[i])
     nothing = 0.0
     for i in range(q.shape[0]):
@@ -159,7 +170,7 @@ def step_on(dynamics, record, motors, q, v, start, drive, wrenches, h, table, wo
 
 @part
 def take_steps(dynamics, sizes, status, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    """Take `steps` steps of size h with the drive held; returns how many succeeded, and the last status.
+    """Take `steps` steps of size h with a drive as of `step_on`; returns how many succeeded, and the last status.
 
     q and v stay where the last good step left them; vd and tau are those of `dynamics` there. status: that of
     `dynamics` at the start, UNKNOWN where vd and tau are not its. sizes: of q, v and drive; loops over them are fast
@@ -167,12 +178,13 @@ def take_steps(dynamics, sizes, status, record, motors, q, v, vd, tau, drive, wr
     """
     nq, nv, n = sizes
     record, motors, wrenches = bare(record, record.shape), bare(motors, motors.shape), bare(wrenches, wrenches.shape)
-    q, v, vd, tau, drive = bare(q, nq), bare(v, nv), bare(vd, nv), bare(tau, nv), bare(drive, n)
+    q, v, vd, tau, drive = bare(q, nq), bare(v, nv), bare(vd, nv), bare(tau, nv), bare(drive, (drive.shape[0], n))
     work = bare(work, (WORK, nq))
     done = 0
     while True:
         if status == UNKNOWN:
-            status = dynamics(record, motors, q, v, drive, wrenches, tau, vd)
+            now = drive[0] if done < steps else drive[drive.shape[0] - 1]
+            status = dynamics(record, motors, q, v, now, wrenches, tau, vd)
         if status != OK or done == steps:
             return done, status
         status = step_on(dynamics, record, motors, q, v, vd, drive, wrenches, h, table, work)
@@ -187,18 +199,23 @@ def fill_rows(
 ):
     """Fill rows_q (m, nq) and rows (m, 4, nv), one per step; returns how many. sizes: as in `take_steps`.
 
-    One row of drives is held for `hold` steps. Row 0 is the state as it stands, after `first` steps under these drives.
+    One row of drives is held for `hold` steps; with hold = 0 there are two per step, and one more. Row 0 is the state
+    as it stands, after `first` steps under these drives.
     """
     base = sizes[1] - sizes[2]
     status = UNKNOWN
     last = -1
     for k in range(rows.shape[0]):
         steps = min(k, 1)
-        index = min(max(first + k - 1, 0) // hold, drives.shape[0] - 1)
-        held = drives[index]
-        if index != last:
-            status = UNKNOWN
-            last = index
+        held = drives[2 * first : 2 * first + 1]
+        if hold > 0:
+            index = min(max(first + k - 1, 0) // hold, drives.shape[0] - 1)
+            held = drives[index : index + 1]
+            if index != last:
+                status = UNKNOWN
+                last = index
+        elif k > 0:
+            held = drives[2 * (first + k - 1) : 2 * (first + k) + 1]
         done, status = take_steps(
             dynamics, sizes, status, record, motors, q, v, vd, tau, held, wrenches, h, steps, table, work
         )
@@ -208,7 +225,7 @@ def fill_rows(
         copied(v, rows[k, QD])
         copied(vd, rows[k, QDD])
         copied(tau, rows[k, TAU])
-        copied(held, rows[k, DRIVE, base:])
+        copied(held[held.shape[0] - 1], rows[k, DRIVE, base:])
     return rows.shape[0]
 
 
@@ -218,19 +235,19 @@ def step_once(dynamics, n, record, motors, q, v, vd, tau, held, work, table, h, 
 
     vd and tau stay those before the step.
     """
-    q, v, vd, tau, drive = bare(q, n), bare(v, n), bare(vd, n), bare(tau, n), bare(drive, n)
-    status = dynamics(record, motors, q, v, drive, record[:0], tau, vd)
+    q, v, vd, tau, drive = bare(q, n), bare(v, n), bare(vd, n), bare(tau, n), bare(drive, (1, n))
+    status = dynamics(record, motors, q, v, drive[0], record[:0], tau, vd)
     if status != OK:
         return status
     status = step_on(dynamics, record, motors, q, v, vd, drive, record[:0], h[0], table, bare(work, (WORK, n)))
     if status == OK:
-        copied(drive, held)
+        copied(drive[0], held)
     return status
 
 
 @entry
 def tree_steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    sizes = q.shape[0], v.shape[0], drive.shape[0]
+    sizes = q.shape[0], v.shape[0], drive.shape[1]
     return take_steps(
         acceleration, sizes, UNKNOWN, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work
     )[0]

@@ -42,6 +42,7 @@ from dyn_core.errors import DescriptionError, InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.mechanism import BASE, REVOLUTE, Beam, Mechanism
 
+from ..configuration import Configuration
 from .loop_robot import LoopRobot
 
 Closing = Literal["multipliers", "virtual_spring"]
@@ -232,20 +233,25 @@ class FlexibleMechanism:
         k: float | None = None,
         b: float | None = None,
         substeps: int | None = None,
+        qd0: Any = None,
+        modes0: Any = None,
+        modes_rate0: Any = None,
     ) -> FlexibleResult:
-        """Simulate from rest with straight links, the active joints' torques given.
+        """Simulate, the active joints' torques given; from rest and with straight links, unless it is said otherwise.
 
         q0: (n,) of all joints, taken as they are; or of the active joints, the loops being closed then; or none, the
-        described configuration. torques: (a,) held, or (rows, a), one row per h. k (N/m), b (N s/m), substeps: as in
+        described configuration. qd0: speeds, of all joints or of the active ones, likewise. modes0, modes_rate0: (f,)
+        amplitudes of the half waves (m) and their rates (m/s), link by link. torques: (a,) held; (rows, a), one row per
+        h; or a function f(t), followed within the steps. k (N/m), b (N s/m), substeps: as in
         `simulate_with_springs`; the loops start with slack springs, as the paper's do.
         """
         if closing not in CLOSINGS:
             raise InputError(f"loops are closed by {' or '.join(CLOSINGS)}, found {closing!r}")
         if not (np.isfinite([h, duration]).all() and h > 0.0 and duration >= 0.0):
             raise InputError(f"the step and the duration must be positive, found {h} s and {duration} s")
-        x = np.append(self._start(q0), np.zeros(self.f))
-        v = np.zeros(len(x))
-        taus = self._taus(torques)
+        q = self._start(q0)
+        x = np.append(q, self._of_modes("modes0", modes0))
+        v = np.append(self._speeds(q, qd0), self._of_modes("modes_rate0", modes_rate0))
         at = self.terms(x, v)
         springs: Floats = np.zeros((2, len(at.phi)))
         per_second = self._fastest_mode() / MODE_STEP  # steps that the modes need
@@ -257,14 +263,16 @@ class FlexibleMechanism:
                 raise InputError(f"springs with rates of {rate:.3g}/s need steps below {LARGEST_RADIUS / rate:.3g} s")
         steps = substeps or max(1, ceil(h * per_second))
         m = round(duration / h) + 1
+        follows = callable(torques)
+        if follows:
+            torques = [torques(0.5 * h / steps * i) for i in range(2 * (m - 1) * steps + 1)]
+        taus = self._taus(torques)
         out, gaps = np.zeros((m, 2, len(x))), np.zeros((m, len(at.phi)))
         gravity = np.asarray(self._P.T @ self.mechanism.gravity)[:2].copy()
         how = SPRINGS if closing == "virtual_spring" else MULTIPLIERS
         try:
-            filled = compiled_call(
-                simulate_modes, self.bodies, self._joints, self._cuts, gravity, how, springs, x, v, taus, h, steps, out,
-                gaps,
-            )  # fmt: skip
+            constants = self.bodies, self._joints, self._cuts, gravity, how, springs
+            filled = compiled_call(simulate_modes, *constants, x, v, taus, int(not follows), h, steps, out, gaps)
         except np.linalg.LinAlgError:
             raise SingularityError(f"{self.mechanism.name}: the equations become singular during the motion") from None
         failure = ""
@@ -303,6 +311,25 @@ class FlexibleMechanism:
         if q.shape != (self.n,) or not np.isfinite(q).all():
             raise InputError(f"{m.name}: q0 has shape {q.shape}, expected ({self.n},) finite numbers")
         return np.array(q)
+
+    def _speeds(self, q: Floats, qd0: Any) -> Floats:
+        """(n,) of all joints, from theirs or from those of the active ones."""
+        m, a = self.mechanism, int(self.mechanism.active.sum())
+        qd = np.zeros(self.n) if qd0 is None else np.asarray(qd0, float)
+        if qd.shape not in ((self.n,), (a,)) or not np.isfinite(qd).all():
+            raise InputError(f"{m.name}: qd0 has shape {qd.shape}, expected ({a},) or ({self.n},) finite numbers")
+        if qd.shape == (self.n,):
+            return np.array(qd)
+        return LoopRobot(m).joints_at(Configuration(q), qd)[1]
+
+    def _of_modes(self, name: str, values: Any) -> Floats:
+        """(f,) zero where nothing is given."""
+        found = np.zeros(self.f) if values is None else np.asarray(values, float)
+        if found.shape != (self.f,) or not np.isfinite(found).all():
+            raise InputError(
+                f"{self.mechanism.name}: {name} has shape {found.shape}, expected ({self.f},) finite numbers"
+            )
+        return found
 
     def _taus(self, torques: Any) -> Floats:
         active = np.flatnonzero(self.mechanism.active)

@@ -70,12 +70,9 @@ class ParallelPlatform(Platform):
         legs' links and the platform, as those of `ParallelRobot.inverse_dynamics`.
         """
         layout = self.layout
-        if layout.on_carriers(wrenches):
-            raise InputError(f"{self.name}: a wrench acts on a carrier of the platform, which has no body")
         lead, _, seven, v, a = self.body_motion(pose, twist, acceleration, frame)
         count, n = len(seven), len(layout.joints)
-        w = layout.on_legs(self.robot.tree.model.wrenches(wrenches, lead))
-        w = w.reshape(count, *w.shape[-2:])
+        w = self._on_bodies(wrenches, lead)
         at, status, tau = np.empty((count, len(layout.home))), np.empty(count), np.empty((count, n))
 
         rows = (seven, v, a, w, at, status, tau)
@@ -86,6 +83,46 @@ class ParallelPlatform(Platform):
                 raise SingularityError(f"{self.name}: at this pose the active joints do not hold the platform")
             raise InputError(f"{self.name}: the result is not finite; the arguments are too large")
         return tau.reshape(*lead, n)
+
+    def forward_dynamics(
+        self,
+        pose: Any,
+        twist: Any = None,
+        forces: Any = None,
+        wrenches: Any = None,
+        frame: str = "tool",
+        check: bool = True,
+    ) -> Floats:
+        """Acceleration (..., 6) of a frame of the platform at poses (..., 4, 4) and twists (..., 6), under forces.
+
+        forces (..., n). The acceleration is that of the origin, and angular, in base axes. No forward kinematics is
+        needed, and no singularity of the legs is in the way: where they hold the platform no longer, it moves as they
+        let it. check: as in `legs`.
+        """
+        lead, arm, seven, v, _ = self.body_motion(pose, twist, None, frame)
+        count, n = len(seven), len(self.layout.joints)
+        try:
+            tau = np.broadcast_to(np.zeros(n) if forces is None else np.asarray(forces, float), (*lead, n))
+        except (TypeError, ValueError):
+            raise InputError(f"forces have shape {np.shape(forces)}, {self.name} needs {(*lead, n)}") from None
+        if not np.isfinite(tau).all():
+            raise InputError("forces are not finite")
+        at, status, a = np.empty((count, len(self.layout.home))), np.empty(count), np.empty((count, 6))
+        rows = (seven, v, np.array(tau.reshape(count, n)), self._on_bodies(wrenches, lead), at, status, a)
+        self.layout.run(batches.direct_at_poses, count, lambda part: tuple(x[part] for x in rows))
+        self.check_reached(at, status, lead, check)
+        if not np.isfinite(a).all():
+            raise InputError(f"{self.name}: {self.robot.tree.model.not_finite}")
+        w, wd = v[:, 3:], a[:, 3:]
+        a[:, :3] += np.cross(wd, arm) + np.cross(w, np.cross(w, arm))
+        return a.reshape(*lead, 6)
+
+    def _on_bodies(self, wrenches: Any, lead: tuple[int, ...]) -> Floats:
+        """(m, K + 1, 6) wrenches on legs and platform, or (m, 0, 6)."""
+        if self.layout.on_carriers(wrenches):
+            raise InputError(f"{self.name}: a wrench acts on a carrier of the platform, which has no body")
+        w = self.layout.on_legs(self.robot.tree.model.wrenches(wrenches, lead))
+        return w.reshape(int(np.prod(lead)), *w.shape[-2:])
 
     def wrenches(self, wrench: Any) -> Floats:
         """(..., n of the tree, 6) wrenches of which only the platform's (..., 6), in its described frame, is not 0."""

@@ -198,3 +198,45 @@ def test_yaml_there_and_back(four_bar, tmp_path):
         assert again.mechanism.beams == four_bar.mechanism.beams
         x, v = np.random.default_rng(3).normal(size=(2, 5))
         np.testing.assert_allclose(again.terms(x, v).H, four_bar.terms(x, v).H, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("closing", ["multipliers", "virtual_spring"])
+def test_a_motion_goes_on_from_any_of_its_states(four_bar, closing):
+    """Speeds and bent links at the start: the second half of a motion is that of the whole one."""
+    options = {"closing": closing, "h": 1e-3, "substeps": 20}
+    if closing == "virtual_spring":
+        options |= {"k": 1e7, "b": 1e3}
+    whole = four_bar.simulate(duration=0.1, torques=[4.0], **options)
+    at = 50
+    rest = four_bar.simulate(
+        whole.q[at], 0.05, [4.0], qd0=whole.qd[at], modes0=whole.modes[at], modes_rate0=whole.modes_rate[at], **options
+    )
+    assert np.abs(whole.modes[at:]).max() > 1e-6
+    np.testing.assert_allclose(rest.q, whole.q[at:], atol=1e-9)
+    np.testing.assert_allclose(rest.modes_rate, whole.modes_rate[at:], atol=1e-7)
+
+
+def test_a_bent_link_swings_at_its_natural_frequency():
+    """A bar pinned at both ends of a chain at rest, let go from a half wave, without gravity: e cos(w t)."""
+    m = load_robot("four_bar_wang_flexible").mechanism
+    m = dataclasses.replace(m, gravity=np.zeros(3))
+    flexible = FlexibleMechanism(dataclasses.replace(m, Ia=np.where(m.active, 1e9, 0.0)))
+    bent = np.zeros(flexible.f)
+    bent[1] = 1e-3  # a whole wave moves neither the pins nor, to first order, the bar's own angle
+    motion = flexible.simulate(duration=0.3, h=2e-4, modes0=bent)
+    found = dominant_frequency(motion.t, motion.modes[:, 1])
+    assert found == pytest.approx(flexible.natural_frequencies(COUPLER)[1], rel=0.2)
+
+
+def test_active_speeds_close_the_loops_and_torques_may_depend_on_time(four_bar):
+    robot = load_robot("four_bar_wang_flexible")
+    started = four_bar.simulate(robot.neutral(), 0.02, qd0=[0.7])
+    np.testing.assert_allclose(started.qd[0], robot.closed(robot.neutral(), [0.7]).qd, atol=1e-12)
+    followed = four_bar.simulate(duration=0.05, torques=lambda t: [8.0 * np.sin(60.0 * t)], h=5e-3)
+    fine = [[8.0 * np.sin(60.0 * (k + 0.5) * 5e-5)] for k in range(1000)]
+    held = four_bar.simulate(duration=0.05, torques=fine, h=5e-5)
+    np.testing.assert_allclose(followed.q[-1], held.q[-1], atol=1e-7)
+    with pytest.raises(InputError, match="modes0 has shape"):
+        four_bar.simulate(modes0=np.zeros(17))
+    with pytest.raises(InputError, match="qd0 has shape"):
+        four_bar.simulate(qd0=np.zeros(17))
