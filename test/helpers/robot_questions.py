@@ -20,6 +20,7 @@ SHARED_OUT, IN_LANES = 600, 2100  # rows: among threads; among threads, in vecto
 FEW = 3
 
 Question = tuple[str, Callable[[Any], Any]]
+BY_CONFIGURATION = ("standing", "starting_at", "tracker")  # which are asked with one anyhow
 NOT_ASKED = {
     "natives": "a table of the class",
     "first_call": "what `_answer` binds native calls by",
@@ -79,7 +80,8 @@ def robot_questions(case: Case) -> dict[str, list[Question]]:
     motors = np.zeros((0, 10))
     dynamics = ("q qd x", "q qd x w")
     found: dict[str, Any] = {
-        **{name: case.each(name, *dynamics) for name in ("inverse_dynamics", "forward_dynamics", "mixed_dynamics")},
+        **{name: case.each(name, *dynamics) for name in ("inverse_dynamics", "forward_dynamics")},
+        "mixed_dynamics": case.each("mixed_dynamics", "q qd x", "q qd x x w"),
         **{name: case.each(name, "q") for name in ("mass_matrix", "gravity_forces", "link_poses")},
         "forward_kinematics": case.each("forward_kinematics", "q"),
         "jacobian": [*case.each("jacobian", "q"), asked("of a link", "jacobian", q, robot.mechanism.body_names[0])],
@@ -113,6 +115,7 @@ def robot_questions(case: Case) -> dict[str, list[Question]]:
         "tracker": [asked("described", "tracker"), asked("near", "tracker", case.near)],
         "engine": [asked(method, "engine", motors, method, H) for method in ("rk3", "rk4", "DOP853")],
         **{name: [asked(name, name)] for name in ("neutral", "urdf", "require_platform")},
+        "standing": [asked("described", "standing", q, None), asked("near", "standing", q, case.near)],
         "joints_at": [("joints_at", lambda r: r.joints_at(r.configuration(q), qd))],
         "follow": [("follow", lambda r: r.follow(q, r.branch_start.copy()))],
         "following_inverse": [("following", lambda r: r.following_inverse(r.branch_start.copy())(q, qd, x))],
@@ -123,10 +126,7 @@ def robot_questions(case: Case) -> dict[str, list[Question]]:
     known = public_names(type(robot))
     questions = {name: list(each) for name, each in found.items() if name in known}
     for name, each in questions.items():
-        takes_near = "near" in getattr(type(robot), name).__code__.co_varnames and name not in (
-            "starting_at",
-            "tracker",
-        )
+        takes_near = "near" in getattr(type(robot), name).__code__.co_varnames and name not in BY_CONFIGURATION
         if robot.mechanism.loops and takes_near:
             each += [(f"{label} near", _near(ask, case.near)) for label, ask in each]
     return questions | _properties(type(robot), questions)
@@ -176,6 +176,11 @@ def platform_questions(case: Case) -> dict[str, list[Question]]:
             asked("one", "inverse_dynamics", pose, twist, push), asked("w", "inverse_dynamics", pose, twist, push, w),
             asked("few", "inverse_dynamics", poses, twists, pushes),
         ],
+        "forward_dynamics": [
+            asked("one", "forward_dynamics", pose, twist, x), asked("w", "forward_dynamics", pose, twist, x, w),
+            asked("few", "forward_dynamics", poses, twists, case.few["x"]),
+        ],
+        "refined": [asked("refined", "refined", Q, q)],
         "body_motion": [asked("body_motion", "body_motion", pose, twist, push, "tool")],
         "check": [asked("check", "check", q), asked("few", "check", case.few["q"])],
         "check_reached": [asked("check_reached", "check_reached", at, np.zeros(1), (), True)],
@@ -242,7 +247,7 @@ def answer_of(ask: Callable[[Any], Any], robot: Any, case: Case | None = None) -
 
 def plain(answer: Any, case: Case | None = None) -> Any:
     """Arrays, strings and lists of them: a robot or an engine is what it answers in turn."""
-    if answer is None or isinstance(answer, str | bool):
+    if answer is None or isinstance(answer, str | bool | slice):
         return answer
     if isinstance(answer, np.ndarray | float | int | np.generic):
         return np.asarray(answer)

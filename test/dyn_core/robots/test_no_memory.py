@@ -6,6 +6,7 @@ Every public method of every kind of robot is asked, see `robot_questions`; one 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ from random_robots import coupled, random_mechanism
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
 from dyn_core.mechanism import Mechanism
-from dyn_core.robots import FORMULATIONS, FlexibleMechanism, customise, robot_of
+from dyn_core.robots import FORMULATIONS, Configuration, FlexibleMechanism, customise, robot_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::dyn_core.errors.SaturationWarning")
 
@@ -190,5 +191,49 @@ def test_a_tracker_follows_and_says_what_lies_between() -> None:
     for step in np.linspace(0.0, 0.3, 20):
         at = q + np.array([step, -step])
         np.testing.assert_allclose(tracker.inverse_dynamics(at, q * 0, q * 0), robot.inverse_dynamics(at, q * 0, q * 0))
-    with pytest.raises(InputError, match="no closed configuration"):
-        robot.inverse_dynamics(q, q * 0, q * 0, near=robot.tree.configuration(np.zeros(robot.mechanism.n)))
+
+
+@pytest.mark.parametrize("name", ["five_bar_saha", "gough_stewart", "agile_wrist"])
+def test_what_is_no_configuration_of_the_robot_is_refused(name: str) -> None:
+    robot = load_robot(name)
+    q = robot.neutral()
+    at, rest = robot.configuration(q), np.zeros(robot.n)
+    pose = None if at.pose is None else at.pose.copy()
+    bad: dict[str, Any] = {
+        "must be a Configuration": [at.q, q],
+        "must be one configuration": [
+            load_robot("four_bar_wang").configuration([1.2]), Configuration(np.stack([at.q, at.q]), pose),
+            Configuration(at.q * np.nan, pose),
+        ],
+        "no closed configuration": [Configuration(at.q + 0.1, pose)],
+    }  # fmt: skip
+    if pose is not None:
+        bad["must be one configuration"] += [
+            Configuration(at.q),
+            Configuration(at.q, np.append(pose[:3], 2 * pose[3:])),
+        ]
+        bad["no closed configuration"].append(Configuration(at.q, pose + 0.1 * np.eye(7)[0]))
+    for sentence, each in bad.items():
+        for near in each:
+            with pytest.raises(InputError, match=sentence):
+                robot.inverse_dynamics(q, rest, rest, near=near)
+            with pytest.raises(InputError, match=sentence):
+                robot.tracker(near)
+    expected = robot.inverse_dynamics(q, rest, rest)
+    np.testing.assert_allclose(robot.inverse_dynamics(q, rest, rest, near=at), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_other_branch_of_the_five_bar_by_every_formulation() -> None:
+    """The end point above the line between the elbows, as a robot described so finds it."""
+    robot = load_robot("five_bar_saha")
+    q, rest = np.radians([80.0, 70.0]), np.zeros(2)
+    other = robot_of(dataclasses.replace(robot.mechanism, assembly=np.radians([80.0, 50.0, 70.0, 40.0])))
+    above, expected = other.configuration(q), other.inverse_dynamics(q, rest, rest)
+    assert np.abs(expected - robot.inverse_dynamics(q, rest, rest)).max() > 1.0
+    for formulation in FORMULATIONS:
+        each = robot.using(formulation)
+        for tau in (
+            each.inverse_dynamics(q, rest, rest, near=above),
+            each.tracker(above).inverse_dynamics(q, rest, rest),
+        ):
+            np.testing.assert_allclose(tau, expected, rtol=1e-8, err_msg=formulation)
