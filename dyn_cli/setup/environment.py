@@ -33,12 +33,13 @@ ROOT = Path(__file__).resolve().parents[2]
 TIERS: dict[str, tuple[str, ...]] = {
     "core": ("core",),
     "generate": ("core", "generate"),
+    "mjcf": ("core", "mjcf"),
     "parts": ("core", "parts"),
     "reproduce": ("core", "reproduce"),
     "sim": ("core", "sim"),
     "ros": ("core", "ros"),
     "map": ("core", "ros", "reproduce"),
-    "test": ("core", "ros", "generate", "parts", "sim", "test"),
+    "test": ("core", "ros", "generate", "mjcf", "parts", "sim", "test"),
     "bench": ("core", "ros", "generate", "reproduce", "bench"),
 }
 """Which extras and dependency groups of pyproject.toml each tier installs; those with `ros` have the interfaces too."""

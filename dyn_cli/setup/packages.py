@@ -16,7 +16,7 @@ Run = Callable[[str, list[str | Path], Mapping[str, str]], None]
 
 UV = "uv==0.13.8"
 
-EXTRAS = ("generate", "parts", "reproduce", "sim")
+EXTRAS = ("generate", "mjcf", "parts", "reproduce", "sim")
 """Extras of the package; the other names, apart from `core`, are dependency groups in pyproject.toml."""
 
 _UV_NAMES = {

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from dyn_core.arrays import Bools, Floats
+from dyn_core.arrays import Bools, Floats, Ints
 from dyn_core.mechanism import (
     BASE,
     PRISMATIC,
@@ -151,6 +151,33 @@ def described_frames(joints: Sequence[JointEntry], bases: Sequence[str]) -> dict
     return {link: (BASE, np.eye(4)) for link in bases} | {joint.link: (joint.body, joint.described) for joint in joints}
 
 
+def furthest_link(at: Mapping[str, tuple[int, Floats]], parent: Ints) -> str:
+    """The link behind the most joints, of several the last; at: as of `described_frames`, parent: (n,) of bodies."""
+    depth = {BASE: 0}
+    for j, above in enumerate(parent):
+        depth[j] = depth[int(above)] + 1
+    return max(reversed(list(at)), key=lambda link: depth[at[link][0]])
+
+
+def resolve_leaders(moving: Sequence[JointEntry]) -> str:
+    """Let every follower follow the independent joint at the end of its chain: q = multiplier q_leader + offset.
+
+    The answer is a joint that follows, in the end, itself; empty where there is none.
+    """
+    steps = {joint.name: (joint.leader, joint.multiplier, joint.offset) for joint in moving if joint.leader}
+    for joint in moving:
+        seen = {joint.name}
+        while joint.leader in steps:
+            if joint.leader in seen:
+                return joint.name
+            seen.add(joint.leader)
+            leader, multiplier, offset = steps[joint.leader]
+            joint.offset += joint.multiplier * offset
+            joint.multiplier *= multiplier
+            joint.leader = leader
+    return ""
+
+
 def motors_of(motors: Sequence[Mapping[str, float] | None]) -> Motors | None:
     """The motors as arrays, NaN (and 0 DAC bits) for a joint without one; None where there is no motor."""
     if not any(motors):
@@ -181,3 +208,11 @@ def moves_nothing(m: Mechanism) -> Bools:
             leaf[m.parent[j]] = False
             heavy[m.parent[j]] |= heavy[j]
     return idle
+
+
+def idle_joints(m: Mechanism) -> Bools:
+    """(n,) which joints move nothing, with all that follow the same leader."""
+    if m.mimic is None:
+        return moves_nothing(m)
+    busy = ~moves_nothing(m) & (m.mimic.multiplier != 0.0)
+    return ~np.isin(m.mimic.leader, m.mimic.leader[busy])

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.description import load_mechanism, read_urdf, robot_files
+from dyn_core.description import XML_SUFFIXES, load_mechanism, read_xml_robot, robot_files
 from dyn_core.description.robot_yaml.reader import sources
 from dyn_core.description.robot_yaml.writer import WRITERS, is_base_frame, write_yaml
 from dyn_core.description.urdf.extension import extended_urdf
@@ -20,7 +20,7 @@ from dyn_core.errors import DescriptionError, DescriptionWarning, InputError, Un
 from dyn_core.files import open_file, write_whole
 from dyn_core.mechanism import BASE, WORLD, Compliance, Frame, Mechanism
 
-from .load import URDF_SUFFIXES, robot_of
+from .load import robot_of
 from .robot import Robot
 
 NOTATIONS = (*WRITERS, "urdf")
@@ -39,7 +39,7 @@ class Conversion:
 
 
 def convert(source: str | Path, target: Path, notation: str, floating: bool = False, force: bool = False) -> Conversion:
-    """Write the robot `source` (a name, a YAML or URDF file) to `target` in a notation, whole or not at all.
+    """Write the robot `source` (a name or a file) to `target` in a notation, whole or not at all.
 
     The text is read back and must be the same robot: joints, limits, motors, forces, and the places of all frames.
     floating: the base of a URDF moves freely. force: the target may exist.
@@ -59,7 +59,7 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
         text = extended_urdf(mechanism)
         notes = [f"URDF has no place for {', '.join(unseen)}; the element <dyn_robot> keeps them"] if unseen else []
     else:
-        text, notes, names = write_yaml(mechanism, notation, [] if _is_urdf(path) else sources(path))
+        text, notes, names = write_yaml(mechanism, notation, [] if _is_xml(path) else sources(path))
     try:
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
             draft = Path(folder) / (target.stem + (".urdf" if notation == "urdf" else ".yaml"))
@@ -80,9 +80,9 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
 
 
 def read(path: Path, floating: bool = False) -> Mechanism:
-    """The mechanism of a YAML or URDF file."""
-    if _is_urdf(path):
-        return read_urdf(path, floating)
+    """The mechanism of a robot YAML, URDF, MJCF or SDF file."""
+    if _is_xml(path):
+        return read_xml_robot(path, floating)
     if floating:
         raise InputError(
             f"{path} is a robot YAML, which says itself whether its base floats: `base: {{type: floating}}`"
@@ -232,9 +232,9 @@ def _file(source: str | Path) -> Path:
     return Path(source)
 
 
-def _is_urdf(path: Path) -> bool:
-    """URDF by its ending, or XML by its first character."""
-    if path.suffix in URDF_SUFFIXES:
+def _is_xml(path: Path) -> bool:
+    """XML by its ending or by its first character."""
+    if path.suffix in XML_SUFFIXES:
         return True
     try:
         with open_file(path) as file:

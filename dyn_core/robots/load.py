@@ -5,14 +5,12 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from dyn_core.description import load_mechanism, read_urdf, robot_files
+from dyn_core.description import XML_SUFFIXES, load_mechanism, read_xml_robot, robot_files
 from dyn_core.errors import InputError, UnknownRobotError
 from dyn_core.mechanism import Mechanism
 
 from .robot import Robot
 from .tree_robot import TreeRobot
-
-URDF_SUFFIXES = (".urdf", ".xacro", ".xml")
 
 
 def robot_names() -> list[str]:
@@ -21,7 +19,7 @@ def robot_names() -> list[str]:
 
 
 def load_robot(name_or_path: str | PathLike[str], floating: bool = False) -> Robot:
-    """A robot by its name (see `robot_names`) or from a description file (robot YAML, or URDF).
+    """A robot by its name (see `robot_names`) or from a description file (robot YAML, URDF, MJCF, SDF).
 
     floating: the root link of a URDF moves freely; a robot YAML says so itself.
     """
@@ -32,8 +30,8 @@ def load_robot(name_or_path: str | PathLike[str], floating: bool = False) -> Rob
         raise UnknownRobotError(
             f"no robot '{text}': it is neither a file nor one of {', '.join(sorted(files)) or '(none found)'}"
         )
-    if path.suffix in URDF_SUFFIXES:
-        return robot_of(read_urdf(path, floating))
+    if path.suffix in XML_SUFFIXES:
+        return robot_of(read_xml_robot(path, floating))
     mechanism = load_mechanism(path)
     if floating and mechanism.base is None:
         raise InputError(f"{path} describes a fixed base; only a URDF can be loaded with a floating one")

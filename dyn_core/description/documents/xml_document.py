@@ -84,6 +84,14 @@ class Element:
         text = self.attributes.get(attribute)
         return np.array(default if text is None else self._numbers(attribute, text, 3))
 
+    def direction(self, attribute: str) -> Floats:
+        """Three finite numbers as a unit vector; x where there is no such attribute."""
+        vector = self.vector(attribute, (1.0, 0.0, 0.0))
+        length = float(np.linalg.norm(vector))
+        if length < 1e-9:
+            raise self.error(f"{attribute} is zero, it must be a direction")
+        return vector / length
+
     def _numbers(self, attribute: str, text: str, count: int) -> list[float]:
         try:
             values = [float(word) for word in text.split()]

@@ -8,18 +8,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dyn_core.arrays import Bools, Floats, Ints
+from dyn_core.arrays import Floats, Ints
 from dyn_core.errors import DescriptionWarning
-from dyn_core.mechanism import BASE, STANDARD_GRAVITY, FloatingBase, Frame, Mechanism
-from dyn_core.spatial.poses import pose, rotation_to_axis
+from dyn_core.mechanism import STANDARD_GRAVITY, FloatingBase, Frame, Mechanism
+from dyn_core.spatial.poses import pose, rotation_from_rpy, rotation_to_axis
 
-from ..assembly import Heading, assemble, described_frames, in_circles, moves_nothing
+from ..assembly import (
+    Heading,
+    assemble,
+    described_frames,
+    furthest_link,
+    idle_joints,
+    in_circles,
+    resolve_leaders,
+)
 from ..documents.problems import suggestion
 from ..documents.xml_document import Element
 from ..inertial import INERTIA_TOLERANCE, NO_MASS, Inertial
 from ..joint_entry import JointEntry, Placement
 
 Links = Mapping[str, Element]
+ZERO = (0.0, 0.0, 0.0)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -30,6 +39,15 @@ class UrdfJoint(JointEntry):
     origin: Floats
     """The joint's frame in that of the parent link."""
     axis: Floats = dataclasses.field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+
+
+def origin_of(element: Element) -> Floats:
+    """The pose that <origin> gives; none: the identity."""
+    origin = element.one("origin")
+    if origin is None:
+        return pose()
+    roll, pitch, yaw = origin.vector("rpy", ZERO)
+    return pose(rotation_from_rpy(roll, pitch, yaw), origin.vector("xyz", ZERO))
 
 
 def check_tree(root: Element, links: Links, joints: list[UrdfJoint]) -> str:
@@ -73,31 +91,48 @@ def floating_root(joints: list[UrdfJoint], base: str, floating: bool) -> tuple[l
     return [joint for joint in joints if joint is not first], first.link, True
 
 
-def planar_as_three(joints: list[UrdfJoint], links: Links) -> list[UrdfJoint]:
-    """A planar joint as joints NAME_x, NAME_y, NAME_yaw with massless links between; x, y: Q x, Q y for Q z = axis."""
+SINGLE = {"planar": ("x", "y", "yaw"), "ball": ("x", "y", "z")}
+"""Names of the single joints that one of these kinds becomes."""
+
+
+def several_as_single(joints: list[UrdfJoint], links: Links) -> list[UrdfJoint]:
+    """A planar joint or a ball as three single joints NAME_x, NAME_y, ... with massless links between.
+
+    A planar joint slides along Q x, Q y and turns about Q z = axis; a ball turns about x, y and z.
+    """
     names = {joint.name for joint in joints}
     out: list[UrdfJoint] = []
     for joint in joints:
-        if joint.kind != "planar":
+        if joint.kind not in SINGLE:
             out.append(joint)
             continue
+        planar = joint.kind == "planar"
         between = [f"{joint.link}_x", f"{joint.link}_y"]
-        new = [f"{joint.name}_{part}" for part in ("x", "y", "yaw")]
+        new = [f"{joint.name}_{part}" for part in SINGLE[joint.kind]]
         for taken in [*(link for link in between if link in links), *(part for part in new if part in names)]:
             raise joint.element.error(f"becomes three joints, for which the name '{taken}' is needed but already taken")
         chain = [joint.parent, *between, joint.link]
-        for k, axis in enumerate(rotation_to_axis(joint.axis).T):
+        for k, axis in enumerate(rotation_to_axis(joint.axis).T if planar else np.eye(3)):
             single = dataclasses.replace(joint, name=new[k], parent=chain[k], link=chain[k + 1], axis=axis)
-            single.kind = "revolute" if k == 2 else "prismatic"
+            single.kind = "prismatic" if planar and k < 2 else "revolute"
             single.origin = joint.origin if k == 0 else pose()
             out.append(single)
     return out
 
 
 def assembled(
-    root: Element, links: Links, bodies: Mapping[str, Inertial], ordered: Sequence[UrdfJoint], base: str, floating: bool
+    root: Element,
+    links: Links,
+    bodies: Mapping[str, Inertial],
+    ordered: Sequence[UrdfJoint],
+    base: str,
+    floating: bool,
+    closed: bool = False,
 ) -> Mechanism:
-    """The mechanism of joints, parents first; bodies: inertial parameters of the links that have some."""
+    """The mechanism of joints, parents first; bodies: inertial parameters of the links that have some.
+
+    closed: its chains will be closed, so that a joint may move nothing but what others carry.
+    """
     extension = root.one("dyn_robot")
     given = [] if extension is None else extension.all("joint")
     rotors = {joint.text("name"): joint.number("rotor_inertia", 0.0) for joint in given}
@@ -113,7 +148,8 @@ def assembled(
     mechanism = assemble(heading, ordered, (base, pose()), (base,), trunk)
     frames = _frames(described_frames(ordered, (base,)), moving, mechanism.parent)
     mechanism = dataclasses.replace(mechanism, frames=frames)
-    _check_inertia(mechanism, root, links, moving, {joint.body for joint in ordered if joint.link in bodies})
+    weighed = {joint.body for joint in ordered if joint.link in bodies}
+    _check_inertia(mechanism, root, links, moving, weighed, closed)
     return mechanism
 
 
@@ -123,11 +159,8 @@ def _frames(at: Mapping[str, tuple[int, Floats]], moving: Sequence[UrdfJoint], p
     The tool is the link of that name, or else the link behind the most joints (of several the last in the file).
     """
     carried = [joint.link for joint in moving]
-    depth = {BASE: 0}
-    for j in range(len(moving)):
-        depth[j] = depth[int(parent[j])] + 1
     links = [*carried, *(link for link in at if link not in carried)]
-    last = "tool" if "tool" in at else max(reversed(list(at)), key=lambda link: depth[at[link][0]])
+    last = "tool" if "tool" in at else furthest_link(at, parent)
     named = [(link, link) for link in links if link != "tool" or link in carried]
     if "tool" not in carried:
         named.append(("tool", last))
@@ -147,20 +180,14 @@ def _follow(moving: Sequence[UrdfJoint], names: set[str]) -> None:
         joint = by_name[name]
         joint.leader = followed
         joint.multiplier, joint.offset = tag.number("multiplier", 1.0), tag.number("offset", 0.0)
-    steps = {name: (by_name[name].leader, by_name[name].multiplier, by_name[name].offset) for name in tags}
-    for name, tag in tags.items():
-        joint, seen = by_name[name], {name}
-        while joint.leader in tags:
-            if joint.leader in seen:
-                raise tag.error(f"joint '{name}' follows, in the end, itself")
-            seen.add(joint.leader)
-            leader, multiplier, offset = steps[joint.leader]
-            joint.offset += joint.multiplier * offset
-            joint.multiplier *= multiplier
-            joint.leader = leader
+    circle = resolve_leaders(moving)
+    if circle:
+        raise tags[circle].error(f"joint '{circle}' follows, in the end, itself")
 
 
-def _check_inertia(m: Mechanism, root: Element, links: Links, moving: Sequence[UrdfJoint], weighed: set[int]) -> None:
+def _check_inertia(
+    m: Mechanism, root: Element, links: Links, moving: Sequence[UrdfJoint], weighed: set[int], closed: bool
+) -> None:
     """Refuse missing inertia; warn of what no real body has. weighed: bodies some link of which has <inertial>."""
     for joint in moving:
         link = links.get(joint.link)
@@ -168,8 +195,8 @@ def _check_inertia(m: Mechanism, root: Element, links: Links, moving: Sequence[U
             raise link.error(
                 "moves and has a shape but no <inertial>; give its mass and inertia (a mass of 0 if it has none)"
             )
-    for joint, idle in zip(moving, _idle(m), strict=True):
-        if idle:
+    for joint, idle in zip(moving, idle_joints(m), strict=True):
+        if idle and not closed:
             light = f"link '{joint.link}' and what hangs on it have no mass or inertia"
             raise joint.element.error(f"has nothing to move: {light}; give <inertial>")
     if m.base is not None and m.base.M == 0.0:
@@ -189,11 +216,3 @@ def _is_physical(m: Mechanism, j: int) -> bool:
     small, middle, large = np.linalg.eigvalsh(body.inertia)
     slack = INERTIA_TOLERANCE * max(float(np.abs(m.J[j]).max()), 1e-12)
     return bool(small >= -slack and small + middle >= large - slack)
-
-
-def _idle(m: Mechanism) -> Bools:
-    """(n,) which joints move nothing, with all that follow the same leader."""
-    if m.mimic is None:
-        return moves_nothing(m)
-    busy = ~moves_nothing(m) & (m.mimic.multiplier != 0.0)
-    return ~np.isin(m.mimic.leader, m.mimic.leader[busy])

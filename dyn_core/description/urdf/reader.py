@@ -14,19 +14,18 @@ import math
 
 import numpy as np
 
-from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError
 from dyn_core.mechanism import Mechanism
-from dyn_core.spatial.poses import pose, rotation_from_rpy
 
-from ..assembly import parents_first
+from ..assembly import described_frames, parents_first
+from ..cut_joint import with_loops
 from ..documents.xml_document import Element
 from ..inertial import Inertial
-from .joint_tree import UrdfJoint, assembled, check_tree, floating_root, planar_as_three
+from .closed_chains import couple, drive, laas_beside, read_loops
+from .joint_tree import UrdfJoint, assembled, check_tree, floating_root, origin_of, several_as_single
 from .writer import NO_LIMIT
 
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-ZERO = (0.0, 0.0, 0.0)
 
 
 def urdf_mechanism(root: Element, floating: bool) -> Mechanism:
@@ -40,11 +39,19 @@ def urdf_mechanism(root: Element, floating: bool) -> Mechanism:
     joints = [_read_joint(element) for element in _by_name(root.all("joint"), "joint").values()]
     base = check_tree(root, links, joints)
     joints, base, floating = floating_root(joints, base, floating)
-    ordered = planar_as_three(parents_first(joints), links)
+    cuts = read_loops(root, links)
+    beside = laas_beside(root.path)
+    if beside is not None:
+        cuts += beside.cuts(joints, links)
+        beside.change(joints)
+    couple(root, joints)
+    drive(joints)
+    ordered = several_as_single(parents_first(joints), links)
     if not any(joint.moves for joint in ordered):
         raise root.error("no joint moves; a robot has at least one revolute, continuous, prismatic or planar joint")
     bodies = {link: body for link, element in links.items() if (body := _read_inertial(element)) is not None}
-    return assembled(root, links, bodies, ordered, base, floating)
+    mechanism = assembled(root, links, bodies, ordered, base, floating, bool(cuts))
+    return with_loops(mechanism, cuts, described_frames(ordered, (base,)), root.path)
 
 
 def _check_root(root: Element) -> None:
@@ -83,7 +90,7 @@ def _read_joint(element: Element) -> UrdfJoint:
         kind=kind,
         parent=element.need("parent").text("link"),
         link=element.need("child").text("link"),
-        origin=_origin(element),
+        origin=origin_of(element),
     )
     mimic = element.one("mimic")
     if mimic is not None and kind in ("floating", "planar"):
@@ -92,11 +99,7 @@ def _read_joint(element: Element) -> UrdfJoint:
         return joint
     axis = element.one("axis")
     if axis is not None:
-        direction = axis.vector("xyz", (1.0, 0.0, 0.0))
-        length = float(np.linalg.norm(direction))
-        if length < 1e-9:
-            raise axis.error("xyz is zero, it must be a direction")
-        joint.axis = direction / length
+        joint.axis = axis.direction("xyz")
     if kind != "planar":
         _read_limit(joint)
         dynamics = element.one("dynamics")
@@ -127,15 +130,6 @@ def _limit(value: float) -> float:
     return math.copysign(math.inf, value) if abs(value) >= NO_LIMIT else value
 
 
-def _origin(element: Element) -> Floats:
-    """The pose that <origin> gives; none: the identity."""
-    origin = element.one("origin")
-    if origin is None:
-        return pose()
-    roll, pitch, yaw = origin.vector("rpy", ZERO)
-    return pose(rotation_from_rpy(roll, pitch, yaw), origin.vector("xyz", ZERO))
-
-
 def _read_inertial(link: Element) -> Inertial | None:
     """What <inertial> says of a link, in the link's frame; None where there is none."""
     inertial = link.one("inertial")
@@ -147,4 +141,4 @@ def _read_inertial(link: Element) -> Inertial | None:
     values = inertial.need("inertia")
     xx, xy, xz, yy, yz, zz = (values.number(key) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Inertial(mass, np.zeros(3), tensor).moved(_origin(inertial))
+    return Inertial(mass, np.zeros(3), tensor).moved(origin_of(inertial))

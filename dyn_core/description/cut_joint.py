@@ -1,0 +1,48 @@
+"""A joint at which a closed chain was cut, as a file describes it, whatever its format."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from dyn_core.arrays import Floats
+from dyn_core.errors import DescriptionError
+from dyn_core.mechanism import CUT_JOINTS, Frame, Loop, Mechanism
+
+
+class Cut(NamedTuple):
+    """A cut joint, its ends in frames of links."""
+
+    name: str
+    kind: str
+    """One of CUT_JOINTS, or what cannot be said here."""
+    ends: tuple[tuple[str, Floats], tuple[str, Floats]]
+    """Of each side the link, and the cut joint's frame in the link's described frame."""
+
+
+def with_loops(
+    mechanism: Mechanism,
+    cuts: Sequence[Cut],
+    at: Mapping[str, tuple[int, Floats]],
+    path: Path,
+    assembly: Floats | None = None,
+) -> Mechanism:
+    """The mechanism with its chains closed; at: the body of each link, and the link's described frame on it.
+
+    A DescriptionError names the file, at `path`, and the cut joint that cannot be used.
+    """
+    if cuts and (mechanism.base is not None or mechanism.mimic is not None):
+        what = "a floating base" if mechanism.base is not None else "joints that follow others"
+        raise DescriptionError(f"{path}: closed chains with {what} cannot be computed yet")
+    loops = []
+    for cut in cuts:
+        if cut.kind not in CUT_JOINTS:
+            raise DescriptionError(f"{path}: loop '{cut.name}' is {cut.kind}; allowed: {', '.join(CUT_JOINTS)}")
+        first, second = (Frame.at(cut.name, at[link][0], at[link][1] @ T) for link, T in cut.ends)
+        if first.body == second.body:
+            links = " and ".join(f"'{link}'" for link, _ in cut.ends)
+            raise DescriptionError(f"{path}: loop '{cut.name}' joins {links}, which do not move against each other")
+        loops.append(Loop(cut.name, cut.kind, first, second))
+    return dataclasses.replace(mechanism, loops=tuple(loops), assembly=assembly) if loops else mechanism
