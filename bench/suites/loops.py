@@ -1,4 +1,4 @@
-"""Closed chains: two seconds of four_bar_wang by each formulation and by peers; inverse dynamics of the five-bar.
+"""Closed chains: two seconds of four_bar_wang by each formulation and by peers; inverse dynamics by plain calls.
 
 Every way is run at several steps, with its largest error in the input angle over the two seconds against a reference of
 very small steps, and the time that it took. Ahead at equal accuracy is whoever takes less time to be as accurate.
@@ -29,6 +29,10 @@ REFERENCE_STEP = 5e-5
 STEPS = (1e-2, 2e-2 / 3, 5e-3, 2e-3, 1e-3, 5e-4)
 ROUNDS = 5
 TIMES_A_SERIAL_ARM = 10.0
+TIMES_A_TRACKER = 4.0
+"""A plain call from the described assembly, over one that follows the motion."""
+TIMES_PROJECTION = 3.0
+"""A simulation by denoc."""
 OURS = "dyn"
 
 
@@ -199,7 +203,7 @@ def _seconds(run: Callable[[], np.ndarray]) -> float:
 
 
 def five_bar() -> Comparison:
-    """Inverse dynamics of the five-bar along a motion, beside a serial arm of the same four bodies."""
+    """Inverse dynamics of the five-bar along a motion, by a tracker, beside a serial arm of the same four bodies."""
     robot = load_robot("five_bar_saha")
     assert isinstance(robot, LoopRobot)
     m = robot.mechanism
@@ -211,20 +215,61 @@ def five_bar() -> Comparison:
     start = robot.neutral()
     closed = cycle([(start + q[k, a], qd[k, a].copy(), qdd[k, a].copy()) for k in range(len(t))])
     serial = cycle([(q[k].copy(), qd[k].copy(), qdd[k].copy()) for k in range(len(t))])
-    work, peer = "five-bar inverse dynamics, one call", f"serial arm of {m.n} bodies"
+    work, peer = "five-bar inverse dynamics, by a tracker", f"serial arm of {m.n} bodies"
     state = next(closed)
     answers = robot.inverse_dynamics(*state), robot.using("multipliers").inverse_dynamics(*state)
     require_same(work, "multipliers", answers)
-    times = alternate(lambda: robot.inverse_dynamics(*next(closed)), lambda: arm.inverse_dynamics(*next(serial)))
+    tracker = robot.tracker()
+    times = alternate(lambda: tracker.inverse_dynamics(*next(closed)), lambda: arm.inverse_dynamics(*next(serial)))
+    return _compared(work, peer, times, TIMES_A_SERIAL_ARM)
+
+
+def followed(name: str, reach: float) -> Comparison:
+    """One inverse dynamics: plain calls at random states, and a tracker along a motion among them.
+
+    reach: rad or m, of the active joints about the described configuration.
+    """
+    robot = load_robot(name)
+    rng = np.random.default_rng(0)
+    start = robot.neutral()
+    t = np.arange(256)[:, None] * 2 * np.pi / 256 + np.arange(robot.n)
+    speeds = rng.normal(size=(2, 256, robot.n))
+    plain = cycle(zip(start + rng.uniform(-reach, reach, (256, robot.n)), *speeds, strict=True))
+    along = cycle(zip(start + reach * np.sin(t), *speeds, strict=True))
+    tracker = robot.tracker()
+    work, peer = f"{name} inverse dynamics, a plain call", "a tracker along a motion"
+    state = next(along)
+    require_same(work, peer, (robot.inverse_dynamics(*state), tracker.inverse_dynamics(*state)))
+    times = alternate(lambda: robot.inverse_dynamics(*next(plain)), lambda: tracker.inverse_dynamics(*next(along)))
+    return _compared(work, peer, times, TIMES_A_TRACKER)
+
+
+def by_denoc(name: str) -> Comparison:
+    """A simulation held near the described configuration, by denoc and by projection."""
+    robot = load_robot(name)
+    q0, rest = robot.neutral(), np.zeros(robot.n)
+    given = {"q0": q0, "duration": 0.1, "torques": robot.inverse_dynamics(q0, rest, rest), "h": 1e-3, "method": "rk4"}
+
+    def simulated(formulation: Any) -> np.ndarray:
+        return simulate(robot.using(formulation), **given).q
+
+    work, peer = f"{name}, 0.1 s simulated by denoc", "by projection"
+    require_same(work, peer, (simulated("denoc"), simulated("projection")))
+    times = alternate(lambda: simulated("denoc"), lambda: simulated("projection"))
+    return _compared(work, peer, times, TIMES_PROJECTION)
+
+
+def _compared(work: str, peer: str, times: np.ndarray, goal: float) -> Comparison:
     low, ratio, high = np.percentile(times[:, 0] / times[:, 1], [10, 50, 90])
     mine, other = np.median(times, axis=0)
-    figures = (float(x) for x in (mine, other, ratio, low, high))
-    return Comparison(work, peer, *figures, TIMES_A_SERIAL_ARM)
+    return Comparison(work, peer, *(float(x) for x in (mine, other, ratio, low, high)), goal)
 
 
 def run() -> dict[str, Any]:
     """All figures."""
-    return {"four_bar_wang": simulations(), "five_bar_saha": dataclasses.asdict(five_bar())}
+    rows = [five_bar(), followed("five_bar_saha", 0.3), followed("gough_stewart", 0.05)]
+    rows += [by_denoc(name) for name in ("four_bar_wang", "five_bar_saha", "gough_stewart")]
+    return {"four_bar_wang": simulations(), "rows": [dataclasses.asdict(row) for row in rows]}
 
 
 def table(figures: dict[str, Any]) -> list[str]:
@@ -249,8 +294,8 @@ def table(figures: dict[str, Any]) -> list[str]:
         met = "ahead" if row["ratio"] < 1.0 else "behind"
         lines.append(f"{head}   {mine:45} {row['ratio']:8.4f}  {met}")
     lines.append("")
-    lines.append(Comparison(**figures["five_bar_saha"]).row())
-    return lines
+    lines.append(Comparison.HEAD)
+    return lines + [Comparison(**row).row() for row in figures["rows"]]
 
 
 def _error_text(error: float | None) -> str:

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 try:
     import numba
     import scipy.linalg  # noqa: F401 - numba imports it at its first use: better now than in a first call
@@ -82,14 +84,27 @@ _COMPILING = threading.RLock()
 
 
 def compiled_call(function: Any, *args: Any) -> Any:
-    """Call an entry with arguments of the right types, compiling it on first use, in one of several threads."""
+    """Call an entry with arguments of the right types, compiling it on first use, in one of several threads.
+
+    An array that nobody may write to, such as a configuration's, is of another type for numba: a copy is passed.
+    """
     if isinstance(function, _Uncompiled):
         return function.function(*args)
     if function.overloads:
-        return function(*args)
+        try:
+            return function(*args)
+        except TypeError:
+            writeable = _writeable(args)
+            if all(a is b for a, b in zip(args, writeable, strict=True)):
+                raise
+            return function(*writeable)
     with _COMPILING:
         function._can_compile = not function.overloads
         try:
-            return function(*args)
+            return function(*_writeable(args))
         finally:
             function._can_compile = False
+
+
+def _writeable(args: tuple[Any, ...]) -> list[Any]:
+    return [a.copy() if isinstance(a, np.ndarray) and not a.flags.writeable else a for a in args]

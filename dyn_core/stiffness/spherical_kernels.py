@@ -104,7 +104,7 @@ def leg_factor(leg, v, w, n, c, B):
             B[row, i] = 1.0 if row == i else 0.0
         B[row, 3] = n[row - 3] if row >= 3 else 0.0
         if held:
-            forwards(c, B[row])
+            forwards(c, B[row, :4])
         else:
             B[row, 0] = np.nan
 

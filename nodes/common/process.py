@@ -9,7 +9,7 @@ from typing import Any
 
 import rclpy
 from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from dyn_core.errors import DynError
@@ -55,14 +55,16 @@ def run(name: str, make: Callable[[], Any], args: Sequence[str] | None = None) -
     """Run a node until it is told to end; returns the process's exit status (0 clean, 1 failed, 2 wrong input).
 
     The node that ``make`` makes has ``failure``, why its loop ended by itself, and ``close``, which makes motors safe.
+    It may have ``threads``, how many answer at once.
     """
     stop = StopSignal()
     served: Any = None
-    executor: SingleThreadedExecutor | None = None
+    executor: Executor | None = None
     try:
         rclpy.init(args=list(args) if args is not None else None, signal_handler_options=SignalHandlerOptions.NO)
         served = make()
-        executor = SingleThreadedExecutor()
+        threads = getattr(served, "threads", 1)
+        executor = SingleThreadedExecutor() if threads == 1 else MultiThreadedExecutor(threads)
         executor.add_node(served)
         # The executor's own wake-up does not end a spin_once; work does.
         stop.on_stop(served.create_guard_condition(lambda: None).trigger)

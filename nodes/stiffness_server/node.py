@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from dyn_robot.action import MapStiffness
 from dyn_robot.srv import GetDeflection, GetStiffness
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -43,7 +44,8 @@ class StiffnessServer(Node):
     """Answers each request from the pose in it or, if it has none, from the last joint state heard.
 
     Joint states are left in the subscription's short queue and taken only when a request needs one, so that a robot
-    that publishes at 1 kHz costs this node nothing. Maps are computed in a thread of their own, one at a time.
+    that publishes at 1 kHz costs this node nothing. Maps are computed in a thread of their own, one at a time. All
+    threads, those of the executor too, ask the one robot.
     """
 
     failure: Exception | None = None
@@ -54,15 +56,19 @@ class StiffnessServer(Node):
         self._robot = load_fixed_robot(given["robot"])
         self._frame = given["frame"]
         self._most_poses = given["max_map_poses"]
+        self.threads = given["threads"]
         self._joints = JointOrder(self._robot.joint_names, self._robot.passive_joints)
         first_queries(self._robot, self._frame)
         self._drops = DropCounter()
         self._last: np.ndarray | None = None
         self._answered = self._refused = self._mapped = 0
+        self._counting = threading.Lock()
+        """Held while the last joint state is taken, and while counting."""
         self._mapping = threading.Lock()
         self._states = subscribe(self, JointState, "joint_states")
-        self.create_service(GetStiffness, "get_stiffness", self._on_request)
-        self.create_service(GetDeflection, "get_deflection", self._on_request)
+        at_once = ReentrantCallbackGroup()
+        self.create_service(GetStiffness, "get_stiffness", self._on_request, callback_group=at_once)
+        self.create_service(GetDeflection, "get_deflection", self._on_request, callback_group=at_once)
         self._maps = ThreadedActionServer(self, MapStiffness, "map_stiffness", self._map)
         self._diagnostics = Diagnostics(self, self._report, self._drops)
         self.get_logger().info(f"{self._robot.name}: ready, at the frame {self._frame!r}")
@@ -90,15 +96,16 @@ class StiffnessServer(Node):
             if not np.isfinite(q).all():
                 raise InputError("positions: not finite")
             return q
-        message, _ = take_newest(self._states)
-        if message is not None:
-            try:
-                self._last, _ = joint_state(message, self._joints)
-            except RefusedError as refused:
-                self._drops.add("joint_states", refused)
-        if self._last is None:
-            raise InputError("no positions given, and no joint state heard yet")
-        return self._last
+        with self._counting:
+            message, _ = take_newest(self._states)
+            if message is not None:
+                try:
+                    self._last, _ = joint_state(message, self._joints)
+                except RefusedError as refused:
+                    self._drops.add("joint_states", refused)
+            if self._last is None:
+                raise InputError("no positions given, and no joint state heard yet")
+            return self._last
 
     def _on_request(self, request: Any, response: Any) -> Any:
         """Answer a request about the stiffness or, with a wrench, the deflection."""
@@ -112,8 +119,9 @@ class StiffnessServer(Node):
                 answer = stiffness_answer(self._robot, self._where(request), frame)
         except DynError as error:
             answer = (DeflectionAnswer if loaded else StiffnessAnswer).refused(error)
-        self._answered += answer.success
-        self._refused += not answer.success
+        with self._counting:
+            self._answered += answer.success
+            self._refused += not answer.success
         return fill_response(response, answer)
 
     def _map(self, goal: Any, stopping: threading.Event) -> MapStiffness.Result:

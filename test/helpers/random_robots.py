@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pinocchio as pin
 
-from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Frame, Mechanism
+from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, FloatingBase, Frame, Mechanism, Mimic
 
 
 def random_rotation(rng: np.random.Generator) -> np.ndarray:
@@ -65,6 +67,18 @@ def random_mechanism(rng: np.random.Generator, n: int, chain: bool = False, fric
         gravity=rng.normal(size=3) * 6.0,
         frames=tuple(frames),
     )
+
+
+def coupled(rng: np.random.Generator, floating: bool = False, **options: bool) -> Mechanism:
+    """Seven joints of which 2 and 5 follow 4, and 6 follows 0."""
+    m = random_mechanism(rng, 7, **options)
+    mimic = Mimic(
+        leader=np.array([0, 1, 4, 3, 4, 4, 0]),
+        multiplier=np.array([1.0, 1.0, -0.5, 1.0, 1.0, 2.0, 0.7]),
+        offset=np.array([0.0, 0.0, 0.3, 0.0, 0.0, -0.1, 0.2]),
+    )
+    base = FloatingBase("trunk", 3.0, np.array([0.3, 0.0, 0.6]), random_inertia(rng, 3.0) + 0.2 * np.eye(3))
+    return dataclasses.replace(m, mimic=mimic, base=base if floating else None)
 
 
 def pinocchio_model(m: Mechanism, floating: bool = False) -> pin.Model:

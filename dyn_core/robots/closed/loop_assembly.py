@@ -61,8 +61,12 @@ class LoopAssembly:
         return start, rows
 
     def closed_at(self, near: Configuration) -> Floats:
-        """(n,) all joints of a closed configuration; InputError where the loops are open there."""
-        start = np.array(near.q, float)
+        """(n,) all joints of a closed configuration; InputError where the loops are open there, or it is none."""
+        if not isinstance(near, Configuration):
+            raise InputError(
+                f"{self.name}: near must be a Configuration, such as `configuration(q)`, found {near!r:.80}"
+            )
+        start = near.q.copy()
         if start.shape != self.reference.shape or not np.isfinite(start).all():
             raise InputError(f"{self.name}: near must be one configuration of {len(self.reference)} joints")
         if self.opening(start) > 1e-6:

@@ -31,6 +31,7 @@ from ..configuration import Configuration
 from .loop_assembly import LoopAssembly, numbers_text
 
 ORTHOGONAL = 1e-9  # of what makes a leg one that aims
+UNIT = 1e-6  # by which the length of a quaternion may differ from 1
 
 
 class LegAssembly(LoopAssembly):
@@ -248,10 +249,13 @@ class PlatformLayout:
 
     def configuration_of(self, near: Configuration) -> Floats:
         """(K + 7,) of a configuration; InputError where it is not one of this robot."""
-        n = len(self.home) - 7
-        if near.q.shape != (self.mechanism.n,) or near.pose is None or near.pose.shape != (7,):
+        q = self.assembly.closed_at(near)
+        pose = np.empty(0) if near.pose is None else near.pose
+        if pose.shape != (7,) or not abs(np.linalg.norm(pose[3:]) - 1.0) < UNIT:
             raise InputError(f"{self.name}: near must be one configuration of this robot, with the platform's pose")
-        return np.concatenate([near.q[:n], near.pose])
+        at = np.concatenate([q[: len(self.home) - 7], pose])
+        self.assembly.closed_at(Configuration(self.full_of(at)))
+        return at
 
     def frame_poses(self, at: Floats, frame: str) -> Floats:
         """(m, 4, 4) of a frame of the platform at configurations (m, K + 7)."""

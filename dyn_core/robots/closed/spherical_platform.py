@@ -293,7 +293,7 @@ class SphericalPlatform(Platform):
     def stiffness_in(self, Q: Floats, legs: Floats, frame: str, positions: Callable[[], Floats]) -> Stiffness:
         """By the legs' kernel; what it has no finite matrix for, and frames off the platform, by virtual joints."""
         K, work = np.empty((6, 6)), np.empty((26, 6))
-        status = compiled_call(stiffness_single, legs, Q, work, K)
+        status = compiled_call(stiffness_single, legs, np.ascontiguousarray(Q), work, K)
         if status == UNREACHABLE:
             self.inverse_kinematics(Q)
         body = self.robot.tree.model.frame(frame)[0] - 1

@@ -8,31 +8,19 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 import pytest
-from random_robots import random_inertia, random_mechanism
+from random_robots import coupled, random_mechanism
 from urdf_peers import USED, Peer, random_state, read, relative
 
 from dyn_core import load_robot
 from dyn_core.control.computed_torque import ComputedTorque
 from dyn_core.errors import InputError, MissingMotorError
-from dyn_core.mechanism import FloatingBase, Mechanism, Mimic, Springs
+from dyn_core.mechanism import Mimic, Springs
 from dyn_core.robots import MimicRobot, TreeRobot, customise, require_tree, robot_of
 from dyn_core.simulation import Stepper, simulate
 
 EXAMPLES = [path for path in USED if isinstance(read(path), MimicRobot)]
 NOT_FOR_PINOCCHIO = ("talos_full_v2.urdf", "talos_full_v2_box.urdf")
 """Pinocchio sorts joints by name and then wants a leader before its followers."""
-
-
-def coupled(rng: np.random.Generator, floating: bool = False, **options: bool) -> Mechanism:
-    """Seven joints of which 2 and 5 follow 4, and 6 follows 0."""
-    m = random_mechanism(rng, 7, **options)
-    mimic = Mimic(
-        leader=np.array([0, 1, 4, 3, 4, 4, 0]),
-        multiplier=np.array([1.0, 1.0, -0.5, 1.0, 1.0, 2.0, 0.7]),
-        offset=np.array([0.0, 0.0, 0.3, 0.0, 0.0, -0.1, 0.2]),
-    )
-    base = FloatingBase("trunk", 3.0, np.array([0.3, 0.0, 0.6]), random_inertia(rng, 3.0) + 0.2 * np.eye(3))
-    return dataclasses.replace(m, mimic=mimic, base=base if floating else None)
 
 
 @pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])

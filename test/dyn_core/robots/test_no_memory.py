@@ -1,134 +1,145 @@
-"""A robot remembers nothing: answers depend neither on what was asked before, nor on threads, nor on copies."""
+"""A robot remembers nothing: answers depend neither on what was asked before, nor on threads, nor on copies.
+
+Every public method of every kind of robot is asked, see `robot_questions`; one without questions fails here.
+"""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+import robot_questions as ask
 from random_parallel import MAKERS, load
+from random_robots import coupled, random_mechanism
 
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
-from dyn_core.robots import FORMULATIONS, customise, robot_of
+from dyn_core.mechanism import Mechanism
+from dyn_core.robots import FORMULATIONS, Configuration, FlexibleMechanism, customise, robot_of
 
-CLOSED = [f"five_bar_saha {formulation}" for formulation in FORMULATIONS]
-SHIPPED = [
-    "puma560",
-    "elastic_2r",
-    "eel",
-    "mobile_manipulator",
-    *CLOSED,
-    "four_bar_wang",
-    "gough_stewart",
-    "agile_wrist",
-]
-ROWS = 300  # fewer than are shared out among threads
-REACH = 0.05  # rad, m, of random positions about the neutral one
+pytestmark = pytest.mark.filterwarnings("ignore::dyn_core.errors.SaturationWarning")
 
-Call = tuple[str, Callable[[Robot], Any]]
+Kind = tuple[Callable[[], Mechanism], Callable[[Mechanism], Any]]
+ROUNDING = 1e-12  # of what iterates
 
 
-def shipped(name: str) -> Robot:
-    name, _, formulation = name.partition(" ")
-    robot = load_robot(name)
-    return robot.using(formulation) if formulation else robot  # type: ignore[arg-type]
+def shipped(name: str) -> Callable[[], Mechanism]:
+    return lambda: load_robot(name).mechanism
 
 
-def states(
-    robot: Robot, rng: np.random.Generator, rows: int | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    lead = () if rows is None else (rows,)
-    q = np.tile(robot.neutral(), (*lead, 1))
-    q[..., robot.nq - robot.n :] += rng.uniform(-REACH, REACH, (*lead, robot.n))
-    qd, x = rng.normal(size=(2, *lead, robot.nv))
-    return (q if lead else q.reshape(-1)), qd, x
+def made(name: str) -> Callable[[], Mechanism]:
+    """A parallel robot of random legs."""
+
+    def make() -> Mechanism:
+        with TemporaryDirectory() as folder:
+            return load(Path(folder), MAKERS[name](np.random.default_rng(5))).mechanism
+
+    return make
 
 
-def calls(robot: Robot) -> list[Call]:
-    """Every kind of question, each with arguments of its own."""
-    rng = np.random.default_rng(3)
-    few = ROWS if not robot.mechanism.loops else 8
-    found: list[Call] = []
-    for rows in (None, None, few):
-        q, qd, x = states(robot, rng, rows)
-        w = rng.normal(size=(robot.mechanism.n + (robot.nv - robot.n > 0), 6))
-        found += [
-            ("inverse", lambda r, q=q, qd=qd, x=x: r.inverse_dynamics(q, qd, x)),
-            ("inverse with wrenches", lambda r, q=q, qd=qd, x=x, w=w: r.inverse_dynamics(q, qd, x, w)),
-            ("forward", lambda r, q=q, qd=qd, x=x: r.forward_dynamics(q, qd, x)),
-            ("mass matrix", lambda r, q=q: r.mass_matrix(q)),
-            ("bias", lambda r, q=q, qd=qd: r.bias_forces(q, qd)),
-            ("gravity", lambda r, q=q: r.gravity_forces(q)),
-            ("pose", lambda r, q=q: r.forward_kinematics(q)),
-            ("Jacobian", lambda r, q=q: r.jacobian(q)),
-            ("links", lambda r, q=q: r.link_poses(q)),
-        ]
-        if rows is None:
-            found.append(("all joints", lambda r, q=q, qd=qd: r.all_joints(q, qd)))
-            found.append(("configuration", lambda r, q=q: r.configuration(q).q))
-            if robot.mechanism.base is None and np.isfinite(robot.mechanism.stiffness).any():
-                found.append(("stiffness", lambda r, q=q: r.stiffness(q).K))
-    if robot.platform is not None:
-        pose = robot.platform.home
-        found += [
-            ("legs", lambda r: r.platform.legs(pose).inverse_jacobian),
-            ("inverse kinematics", lambda r: r.platform.inverse_kinematics(pose).configuration.q),
-            ("distance", lambda r: r.platform.singularity_distance(pose)),
-        ]
-    return found
+def by(formulation: Any) -> Callable[[Mechanism], Robot]:
+    return lambda mechanism: robot_of(mechanism).using(formulation)
 
 
-def answers(robot: Robot, asked: list[Call], order: Any) -> dict[int, Any]:
-    return {int(k): asked[k][1](robot) for k in order}
+KINDS: dict[str, Kind] = {
+    "serial": (shipped("puma560"), robot_of),
+    "tree": (lambda: random_mechanism(np.random.default_rng(2), 7), robot_of),
+    "elastic": (shipped("elastic_2r"), robot_of),
+    "floating": (shipped("eel"), robot_of),
+    "mobile manipulator": (shipped("mobile_manipulator"), robot_of),
+    "mimic": (lambda: coupled(np.random.default_rng(1)), robot_of),
+    "floating mimic": (lambda: coupled(np.random.default_rng(1), floating=True), robot_of),
+    **{f"five-bar, {each}": (shipped("five_bar_saha"), by(each)) for each in FORMULATIONS},
+    "four-bar": (shipped("four_bar_wang"), robot_of),
+    "Gough-Stewart": (shipped("gough_stewart"), robot_of),
+    **{f"Gough-Stewart, {each}": (shipped("gough_stewart"), by(each)) for each in FORMULATIONS[1:]},
+    **{f"legs {name}": (made(name), robot_of) for name in ("ups", "rss", "3-rrr", "chains", "delta")},
+    "spherical": (shipped("agile_wrist"), robot_of),
+    "customised": (shipped("planar_2r"), lambda mechanism: customise(robot_of(mechanism))),
+    "flexible": (shipped("four_bar_wang_flexible"), FlexibleMechanism),
+}
 
 
-def assert_as_fresh(found: dict[int, Any], fresh: list[Any], asked: list[Call]) -> None:
-    for k, answer in found.items():
-        np.testing.assert_array_equal(answer, fresh[k], err_msg=asked[k][0])
+class Asked:
+    """Questions to one kind of robot, and what fresh robots answer."""
+
+    def __init__(self, kind: str) -> None:
+        if kind == "customised":
+            pytest.importorskip("casadi", reason="customised models need CasADi")
+        read, self.make = KINDS[kind]
+        self.mechanism = read()
+        self.within = ROUNDING if self.mechanism.loops else 0.0
+        robot = self.make(self.mechanism)
+        self.case = None if kind == "flexible" else ask.Case(robot)
+        if self.case is None:
+            self.by_name = ask.flexible_questions(robot)
+            self.names = ask.public_names(type(robot))
+        else:
+            self.by_name = ask.robot_questions(self.case)
+            self.names = ask.public_names(type(robot))
+            if robot.platform is not None:
+                own = ask.platform_questions(self.case)
+                self.by_name |= {f"platform.{name}": each for name, each in own.items()}
+                self.names |= {f"platform.{name}" for name in ask.public_names(type(robot.platform))}
+        self.questions = [(f"{name}: {label}", q) for name, each in self.by_name.items() for label, q in each]
+        self.fresh = [ask.answer_of(q, self.make(self.mechanism), self.case) for _, q in self.questions]
+
+    def assert_as_fresh(self, robot: Any, order: Any) -> None:
+        for k in order:
+            what, question = self.questions[k]
+            ask.assert_same(ask.answer_of(question, robot, self.case), self.fresh[k], what, self.within)
+
+    @property
+    def refused(self) -> set[str]:
+        """Names to which every answer is an error."""
+        answers = zip(self.questions, self.fresh, strict=True)
+        found = {what.partition(": ")[0] for (what, _), answer in answers if not str(answer).startswith(ask.REFUSED)}
+        return set(self.by_name) - found
 
 
-def assert_remembers_nothing(robot: Robot, fresh_robot: Callable[[], Robot]) -> None:
-    asked = calls(robot)
-    fresh = [call(fresh_robot()) for _, call in asked]
+asked = cache(Asked)
+
+
+def may_refuse(m: Mechanism) -> set[str]:
+    """What a mechanism has nothing for."""
+    motors = {"actuation", "voltages", "torques", "dac_codes", "dac_volts"} if m.motors is None else set()
+    held = {"stiffness", "deflection", "deflected", "compliances", "virtual_joints", "regressor"}
+    floating = set() if m.base is None else held
+    platform = set() if m.platform is not None or m.spherical is not None else {"require_platform"}
+    return motors | floating | platform | (set() if m.mimic is None or m.base is not None else {"base_motion"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_public_method_is_asked(kind: str) -> None:
+    """And answers, but for what this kind does not have."""
+    found = asked(kind)
+    assert found.names - set(ask.NOT_ASKED) == set(found.by_name)
+    assert found.refused <= may_refuse(found.mechanism)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_those_of_a_fresh_robot(kind: str) -> None:
+    """In any order, from copies, and from several threads at once."""
+    found = asked(kind)
+    robot = found.make(found.mechanism)
     rng = np.random.default_rng(8)
-    orders = [rng.permutation(len(asked)) for _ in range(6)]
-    for order in orders[:2]:
-        assert_as_fresh(answers(robot, asked, order), fresh, asked)
-    for other in (pickle.loads(pickle.dumps(robot)), copy.deepcopy(robot), copy.copy(robot)):
-        assert_as_fresh(answers(other, asked, orders[0]), fresh, asked)
+    orders = [rng.permutation(len(found.questions)) for _ in range(6)]
+    found.assert_as_fresh(robot, orders[0])
+    for k, other in enumerate((pickle.loads(pickle.dumps(robot)), copy.deepcopy(robot), copy.copy(robot))):
+        found.assert_as_fresh(other, orders[1][k::3])
+        found.assert_as_fresh(robot, orders[1][k::3])
     with ThreadPoolExecutor(4) as threads:
-        for found in threads.map(lambda order: answers(robot, asked, order), orders[2:]):
-            assert_as_fresh(found, fresh, asked)
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_robots(name: str) -> None:
-    robot = shipped(name)
-    formulation = name.partition(" ")[2]
-
-    def fresh() -> Robot:
-        other = robot_of(robot.mechanism)
-        return other.using(formulation) if formulation else other  # type: ignore[arg-type]
-
-    assert_remembers_nothing(robot, fresh)
-
-
-@pytest.mark.parametrize("kind", ["ups", "rss", "3-rrr", "chains", "delta"])
-def test_platforms_on_all_kinds_of_legs(kind: str, tmp_path: Path) -> None:
-    robot = load(tmp_path, MAKERS[kind](np.random.default_rng(5)))
-    assert_remembers_nothing(robot, lambda: robot_of(robot.mechanism))
-
-
-def test_a_customised_robot() -> None:
-    pytest.importorskip("casadi", reason="customised models need CasADi")
-    robot = customise(load_robot("planar_2r"))
-    assert_remembers_nothing(robot, lambda: customise(load_robot("planar_2r")))
+        list(threads.map(lambda order: found.assert_as_fresh(robot, order), orders[2:]))
+    found.assert_as_fresh(robot, orders[1])
 
 
 def test_threads_share_a_robot_in_batches() -> None:
@@ -180,5 +191,49 @@ def test_a_tracker_follows_and_says_what_lies_between() -> None:
     for step in np.linspace(0.0, 0.3, 20):
         at = q + np.array([step, -step])
         np.testing.assert_allclose(tracker.inverse_dynamics(at, q * 0, q * 0), robot.inverse_dynamics(at, q * 0, q * 0))
-    with pytest.raises(InputError, match="no closed configuration"):
-        robot.inverse_dynamics(q, q * 0, q * 0, near=robot.tree.configuration(np.zeros(robot.mechanism.n)))
+
+
+@pytest.mark.parametrize("name", ["five_bar_saha", "gough_stewart", "agile_wrist"])
+def test_what_is_no_configuration_of_the_robot_is_refused(name: str) -> None:
+    robot = load_robot(name)
+    q = robot.neutral()
+    at, rest = robot.configuration(q), np.zeros(robot.n)
+    pose = None if at.pose is None else at.pose.copy()
+    bad: dict[str, Any] = {
+        "must be a Configuration": [at.q, q],
+        "must be one configuration": [
+            load_robot("four_bar_wang").configuration([1.2]), Configuration(np.stack([at.q, at.q]), pose),
+            Configuration(at.q * np.nan, pose),
+        ],
+        "no closed configuration": [Configuration(at.q + 0.1, pose)],
+    }  # fmt: skip
+    if pose is not None:
+        bad["must be one configuration"] += [
+            Configuration(at.q),
+            Configuration(at.q, np.append(pose[:3], 2 * pose[3:])),
+        ]
+        bad["no closed configuration"].append(Configuration(at.q, pose + 0.1 * np.eye(7)[0]))
+    for sentence, each in bad.items():
+        for near in each:
+            with pytest.raises(InputError, match=sentence):
+                robot.inverse_dynamics(q, rest, rest, near=near)
+            with pytest.raises(InputError, match=sentence):
+                robot.tracker(near)
+    expected = robot.inverse_dynamics(q, rest, rest)
+    np.testing.assert_allclose(robot.inverse_dynamics(q, rest, rest, near=at), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_other_branch_of_the_five_bar_by_every_formulation() -> None:
+    """The end point above the line between the elbows, as a robot described so finds it."""
+    robot = load_robot("five_bar_saha")
+    q, rest = np.radians([80.0, 70.0]), np.zeros(2)
+    other = robot_of(dataclasses.replace(robot.mechanism, assembly=np.radians([80.0, 50.0, 70.0, 40.0])))
+    above, expected = other.configuration(q), other.inverse_dynamics(q, rest, rest)
+    assert np.abs(expected - robot.inverse_dynamics(q, rest, rest)).max() > 1.0
+    for formulation in FORMULATIONS:
+        each = robot.using(formulation)
+        for tau in (
+            each.inverse_dynamics(q, rest, rest, near=above),
+            each.tracker(above).inverse_dynamics(q, rest, rest),
+        ):
+            np.testing.assert_allclose(tau, expected, rtol=1e-8, err_msg=formulation)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -62,14 +63,14 @@ def maps(shared_arm: Arm) -> Iterator[Maps]:
     found.action.destroy()
 
 
-@pytest.fixture(scope="module")
-def wrist(domain: int) -> Iterator[RobotClient]:
-    """A client of a stiffness server of spm_coaxial, which runs alone."""
+@contextmanager
+def served(namespace: str, *parameters: str) -> Iterator[RobotClient]:
+    """A client of a stiffness server that runs alone."""
     command = [sys.executable, "-m", "dyn_nodes.executables", "stiffness_server", "--ros-args"]
-    given = ["-r", "__ns:=/wrist", "-p", f"robot:={SPM.name}", "-p", "max_map_poses:=1000000"]
+    given = ["-r", f"__ns:=/{namespace}", *(word for each in parameters for word in ("-p", each))]
     process = subprocess.Popen([*command, *given])
     try:
-        with RobotClient("wrist") as client:
+        with RobotClient(namespace) as client:
             assert client.wait(lambda: client.node.count_services("get_stiffness") > 0, 180.0)
             yield client
         process.terminate()
@@ -77,6 +78,12 @@ def wrist(domain: int) -> Iterator[RobotClient]:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="module")
+def wrist(domain: int) -> Iterator[RobotClient]:
+    with served("wrist", f"robot:={SPM.name}", "max_map_poses:=1000000") as client:
+        yield client
 
 
 def turned(azimuth: float, tilt: float, torsion: float = 0.0) -> list[Quaternion]:
@@ -251,4 +258,39 @@ def test_a_map_over_orientations_and_its_cancel(wrist: RobotClient) -> None:
         assert time.monotonic() - began < 5.0
         assert 0 < np.isfinite(result.translation).sum() < 1_000_000
     finally:
+        maps.action.destroy()
+
+
+def test_several_threads_and_a_map_share_one_robot(domain: int) -> None:
+    """Requests in flight at once, answered by four threads while a fifth maps: all as the core answers one by one."""
+    robot = load_robot("five_bar_saha")
+    rng = np.random.default_rng(6)
+    where = robot.neutral() + rng.uniform(-0.2, 0.2, (60, 2))
+    expected = [robot.stiffness(q) for q in where]
+    home = robot.neutral()
+    asked = MapStiffness.Goal(
+        joints=list(robot.joint_names), columns=60, rows=60, positions=home, lower=home - 0.2, upper=home + 0.2
+    )
+    grid = JointGrid(robot.joint_names, (60, 60), tuple(home), tuple(home - 0.2), tuple(home + 0.2))
+    with served("five_bar", "robot:=five_bar_saha", "threads:=4") as client:
+        maps = Maps(client)
+        service = client.node.create_client(GetStiffness, "get_stiffness")
+        assert client.wait(service.service_is_ready, 20.0)
+        _, future = maps.send(asked)
+        assert client.wait(lambda: bool(maps.feedback), 20.0, 0.01)
+        answers: list[Any] = []
+        for part in where.reshape(10, 6, 2):  # a service keeps ten requests
+            sent = [service.call_async(GetStiffness.Request(positions=q)) for q in part]
+            assert client.wait(lambda sent=sent: all(answer.done() for answer in sent), 30.0, 0.01)
+            answers += sent
+        assert not future.done(), "the map was to take longer than the requests"
+        for answer, there in zip(answers, expected, strict=True):
+            np.testing.assert_allclose(np.reshape(answer.result().compliance, (6, 6)), there.C, rtol=1e-12, atol=1e-18)
+        status, result = maps.result(future)
+        assert status == GoalStatus.STATUS_SUCCEEDED, result.message
+        found = map_of(result, asked)
+        reference = stiffness_map(robot, grid)
+        for name in ("translation", "rotation"):
+            np.testing.assert_allclose(getattr(found, name), getattr(reference, name), rtol=1e-12)
+        np.testing.assert_array_equal(found.status, reference.status)
         maps.action.destroy()
