@@ -37,7 +37,7 @@ class MimicRobot(Robot):
             raise InputError(f"{mechanism.name} has independent joints only: use TreeRobot or FloatingRobot")
         super().__init__(mechanism, np.flatnonzero(mimic.leader == np.arange(mechanism.n)))
         self.tree: TreeRobot | FloatingRobot = (
-            TreeRobot(mechanism) if mechanism.base is None else FloatingRobot(mechanism)
+            TreeRobot(self.mechanism) if mechanism.base is None else FloatingRobot(self.mechanism)
         )
         """The same mechanism with all joints taken as independent."""
         self._base = self.nv - self.n

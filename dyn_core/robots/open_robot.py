@@ -24,7 +24,7 @@ class OpenRobot(Robot):
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism)
-        self.model = TreeModel(mechanism)
+        self.model = TreeModel(self.mechanism)
         """What the kernels read."""
 
     _inverse: Any

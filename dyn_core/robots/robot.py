@@ -19,6 +19,7 @@ from dyn_core.stiffness import Deflection, Stiffness
 from dyn_core.stiffness.virtual_joints import VirtualJoints
 
 from .configuration import Configuration
+from .frozen import freeze, frozen
 from .tracker import Tracker
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Robot(Natives, ABC):
 
     def __init__(self, mechanism: Mechanism, joints: Ints | None = None) -> None:
         super().__init__()
-        self.mechanism = mechanism
+        self.mechanism = frozen(mechanism)
         self.name = mechanism.name
         self.joints = np.arange(mechanism.n) if joints is None else joints
         """(n,) which joints of the mechanism the coordinates are."""
@@ -51,6 +52,11 @@ class Robot(Natives, ABC):
         floating = mechanism.base is not None
         self.nq, self.nv = self.n + 7 * floating, self.n + 6 * floating
         self._zero = np.zeros(self.nv)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.mechanism.gravity.flags.writeable:  # as in every deep copy, and from a pickle
+            freeze(self.mechanism)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, n={self.n})"

@@ -64,7 +64,7 @@ class LoopRobot(Robot):
             raise InputError(f"{mechanism.name}: closed chains need a fixed base and no mimic joints")
         super().__init__(mechanism, np.flatnonzero(mechanism.active))
         self.formulation = known_formulation(formulation)
-        self.tree = TreeRobot(mechanism)
+        self.tree = TreeRobot(self.mechanism)
         """The same mechanism with its loops open."""
         self.assembly = self._assemble()
         """How the loops close."""

@@ -117,14 +117,14 @@ class CustomisedRobot(TreeRobot):
         super().__init__(mechanism)
         self._modules = {model: customised_module(mechanism, model) for model in models or MODELS}
         if "direct" in self._modules:
-            self.model = CustomisedModel(mechanism)
+            self.model = CustomisedModel(self.mechanism)
 
     def __getstate__(self) -> dict[str, Any]:
         """Modules stay where they are: a copy finds them by their names."""
         return super().__getstate__() | {"_modules": tuple(self._modules)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        super().__setstate__(state)
         self._modules = {model: customised_module(self.mechanism, model) for model in state["_modules"]}
 
     @native

@@ -162,6 +162,21 @@ def test_the_model_cannot_be_written_to() -> None:
     for other in (robot, pickle.loads(pickle.dumps(robot)), copy.deepcopy(robot)):
         with pytest.raises(ValueError, match="read-only"):
             other.model.record[0, 0] = 1.0
+        m = other.mechanism
+        for array in (m.M, m.R, m.gravity, m.frames[0].p, m.motors.gear, other.model.mechanism.J):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0.0
+
+
+def test_a_robot_does_not_share_its_mechanism_with_who_described_it() -> None:
+    mechanism = random_mechanism(np.random.default_rng(2), 7)
+    robot = robot_of(mechanism)
+    q, qd, qdd = np.random.default_rng(3).normal(size=(3, 7))
+    before = robot.inverse_dynamics(q, qd, qdd)
+    text = robot.urdf()
+    mechanism.M[:] *= 2.0
+    np.testing.assert_array_equal(robot_of(robot.mechanism).inverse_dynamics(q, qd, qdd), before)
+    assert robot.urdf() == text
 
 
 def test_a_pose_in_another_branch_is_named_by_its_configuration() -> None:
