@@ -67,6 +67,10 @@ class SimulationError(DynError):
     """A simulation cannot go on; what was computed so far is kept."""
 
 
+class IdentificationError(DynError):
+    """A log does not show a robot's parameters: says what is left unexplained and what may be wrong."""
+
+
 class SaturationWarning(UserWarning):
     """A torque, voltage or DAC code was limited."""
 

@@ -58,11 +58,19 @@ class TimeTable:
         return found
 
 
-def read_time_table(path: Path, places_of: Callable[[str, list[str]], dict[Key, int]]) -> TimeTable:
-    """Read a CSV file; places_of(place, header) says which column is what, and raises InputError for a bad header."""
+def read_time_table(
+    path: Path, places_of: Callable[[str, list[str]], dict[Key, int]], *, recorded: bool = False
+) -> TimeTable:
+    """Read a CSV file; places_of(place, header) says which column is what, and raises InputError for a bad header.
+
+    recorded: as recorders write it: cells may be separated by semicolons, tabs or spaces, times may be repeated, and
+    where no column is the time, t is the number of the sample.
+    """
     try:
         with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
-            return _read(path, _rows(path, csv.reader(_lines(path, file))), places_of)
+            lines = _lines(path, file)
+            rows = csv.reader(_commas(lines) if recorded else lines)
+            return _read(path, _rows(path, rows), places_of, recorded)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
@@ -99,6 +107,18 @@ def _lines(path: Path, file: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
+def _commas(lines: Iterator[str]) -> Iterator[str]:
+    """The lines with commas for the semicolons, tabs or spaces that separate the cells of the first."""
+    separator = ""
+    for line in lines:
+        if not separator and line.strip() and not line.lstrip().startswith("#"):
+            separator = next((mark for mark in ",;\t" if mark in line), " ")
+        if separator == " ":
+            yield ",".join(line.split()) + "\n"
+        else:
+            yield line if separator in ",#" else line.replace(separator, ",")
+
+
 def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells."""
     line = 0
@@ -112,13 +132,15 @@ def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[s
 
 
 def _read(
-    path: Path, rows: Iterator[tuple[int, list[str]]], places_of: Callable[[str, list[str]], dict[Key, int]]
-) -> TimeTable:
+    path: Path, rows: Iterator[tuple[int, list[str]]], places_of: Callable[[str, list[str]], dict[Key, int]],
+    recorded: bool,
+) -> TimeTable:  # fmt: skip
     header_line, header = next(rows, (1, []))
     if not header:
         raise InputError(f"{path}:1: found no header; the first line names the columns, e.g. t, q_<joint>, tau_<joint>")
     places = places_of(f"{path}:{header_line}", header)
     known = sorted(set(places.values()))
+    clock = known.index(places[TIME]) if TIME in places else None
     table = array("d")  # a quarter of the memory of a list
     previous = -math.inf
     for line, cells in rows:
@@ -135,8 +157,8 @@ def _read(
                 raise InputError(f"{path}:{line}: column {header[c]}: found {found!r}, expected {expected}")
             values.append(value)
         table.extend(values)
-        time = values[known.index(places[TIME])]
-        if time <= previous:
+        time = math.nan if clock is None else values[clock]
+        if time < previous or (time == previous and not recorded):
             raise InputError(f"{path}:{line}: column t: found {time:g} after {previous:g}, times must increase")
         previous = time
         if len(table) > MAX_VALUES:
@@ -144,4 +166,5 @@ def _read(
     data = np.array(table).reshape(-1, len(known))
     columns = {key: data[:, known.index(c)] for key, c in places.items() if key != TIME}
     ignored = tuple(name for c, name in enumerate(header) if c not in known)
-    return TimeTable(str(path), data[:, known.index(places[TIME])], columns, ignored)
+    t = np.arange(float(len(data))) if clock is None else data[:, clock]
+    return TimeTable(str(path), t, columns, ignored)

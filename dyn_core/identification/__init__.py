@@ -3,23 +3,31 @@
 from dyn_core.dynamics.parameters.base_parameters import BaseParameters, base_parameters_by_rank
 
 from .excitation import Excitation, FourierSeries, excite
-from .fit import Identification, identify
-from .motion_log import MotionLog, motion_csv, read_motion_log
+from .fit import identify
+from .hypotheses import explanations
+from .identification import DriveTerm, Identification
+from .log_format import LogFormat, read_log_format
+from .motion_log import MotionLog, joint_motion, motion_csv, read_motion_log
 from .physical_parameters import with_parameters
 from .signals import Samples, prepare
 
 __all__ = [
     "BaseParameters",
+    "DriveTerm",
     "Excitation",
     "FourierSeries",
     "Identification",
+    "LogFormat",
     "MotionLog",
     "Samples",
     "base_parameters_by_rank",
     "excite",
+    "explanations",
     "identify",
+    "joint_motion",
     "motion_csv",
     "prepare",
+    "read_log_format",
     "read_motion_log",
     "with_parameters",
 ]

@@ -1,126 +1,33 @@
 """Identification of a robot's parameters from a recorded motion.
 
-The samples of tau = Y[:, columns] beta make an overdetermined linear system in the base parameters beta, which weighted
-least squares solve, each joint's equations weighted by the inverse of its own residual (Gautier). Standard parameters
-are then found that a real robot can have, reproduce beta, and stay near the ones known before.
+The samples of tau = Y[:, columns] beta make an overdetermined linear system in the base parameters beta and in further
+terms of the drives, which weighted least squares solve. Standard parameters are then found that a real robot can have,
+reproduce beta, and stay near the ones known before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from dyn_core.arrays import Floats
-from dyn_core.dynamics.parameters.base_parameters import BaseParameters
+from dyn_core.arrays import Bools, Floats, Ints
+from dyn_core.dynamics.parameters.regressor import FS, FV, IA, INERTIAL, WIDTH
 from dyn_core.errors import InputError
+from dyn_core.robots.mimic_robot import MimicRobot
 from dyn_core.robots.robot import Robot
 from dyn_core.robots.tree_robot import TreeRobot, require_tree
 
+from .friction import drive_terms
+from .identification import DriveTerm, Identification
+from .linear_system import LinearSystem
 from .motion_log import MotionLog
 from .physical_parameters import physical_parameters
-from .signals import Samples, filtered, prepare
+from .regression import Regression
+from .signals import prepare
 
-CHUNK = 10_000
-"""Samples whose whole regressor is in memory at a time."""
-REWEIGHTINGS = 4
-RANK = 1e-9
-POOR = 30.0
-"""A relative standard deviation (%) above which a parameter counts as poorly known."""
-
-
-@dataclass(frozen=True)
-class Identification:
-    """What a motion tells of a robot. b base parameters, n joints."""
-
-    base: BaseParameters
-    beta: Floats
-    """(b,) identified base parameters."""
-    prior: Floats
-    """(b,) those of the robot as described."""
-    std: Floats
-    """(b,) standard deviations, inf where the motion does not show a parameter apart from others."""
-    information: Floats
-    """(b, b) R with |R (beta - x)|^2 the weighted squared error that the data give to parameters x."""
-    sigma: Floats
-    """(n,) standard deviation of each joint's residual, N m or N."""
-    condition: float
-    """Condition number of the weighted regressor with columns of length one."""
-    chi: Floats
-    """(13 n,) standard parameters that a real robot can have."""
-    rms: dict[str, Floats]
-    """(n,) root mean square torque errors of: `prior`, `base` (beta), `physical` (chi); and `torque` itself."""
-    samples: Samples
-    count: int
-    """Samples per joint after the filter."""
-
-    @property
-    def relative_std(self) -> Floats:
-        """(b,) %, inf where a parameter is zero."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.beta == 0.0, np.inf, 100.0 * self.std / np.abs(self.beta))
-
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        """(b,) `ok`, `poor` (relative standard deviation above 30 %), `near 0` (by two of them), or `not excited`."""
-        relative = self.relative_std
-        found = np.select(
-            [~np.isfinite(self.std), relative > 50.0, relative > POOR], ["not excited", "near 0", "poor"], "ok"
-        )
-        return tuple(found.tolist())
-
-    @property
-    def physical(self) -> Floats:
-        """(b,) base parameters of the standard parameters chi."""
-        return self.base.values(self.chi)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain values."""
-        columns: dict[str, Sequence[Any]] = {
-            "name": self.base.names,
-            "group": self.base.expressions(),
-            "prior": self.prior.tolist(),
-            "value": self.beta.tolist(),
-            "std": [_json(x) for x in self.std],
-            "relative_std_percent": [_json(x) for x in self.relative_std],
-            "physical": self.physical.tolist(),
-            "verdict": self.verdicts,
-        }
-        return {
-            "samples": self.count,
-            "rate": self.samples.rate,
-            "cutoff": self.samples.cutoff,
-            "condition": _json(self.condition),
-            "notes": list(self.samples.notes),
-            "parameters": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-            "no_effect": list(self.base.no_effect),
-            "rms": {name: values.tolist() for name, values in self.rms.items()},
-        }
-
-
-def _json(x: float) -> float | None:
-    return float(x) if np.isfinite(x) else None
-
-
-def linear_system(robot: TreeRobot, samples: Samples, base: BaseParameters) -> tuple[Floats, Floats]:
-    """W (m, n, b) and tau (m, n) with tau = W beta + noise.
-
-    Where the motion was filtered, both sides pass the same filter, lose their ends, and keep as many samples as the
-    filter leaves independent (Gautier's parallel filter and decimation).
-    """
-    tau = samples.tau
-    W = np.empty((*tau.shape, len(base.columns)))
-    for start in range(0, len(tau), CHUNK):
-        part = slice(start, start + CHUNK)
-        W[part] = robot.regressor(samples.q[part], samples.qd[part], samples.qdd[part])[..., base.columns]
-    if samples.cutoff is None:
-        return W, tau
-    edge, step = int(samples.rate / samples.cutoff), max(1, int(samples.rate / (2.0 * samples.cutoff)))
-    keep = slice(edge, len(tau) - edge, step)
-    W = filtered(W.reshape(len(tau), -1), samples.cutoff, samples.rate).reshape(W.shape)
-    return W[keep], filtered(tau, samples.cutoff, samples.rate)[keep]
+WORTH = 0.05
+"""A term of the drives is taken where it lowers the cross-validated squared error of its joint by about this part."""
+DRIFT = 0.1
+"""Change of a joint's friction during the log, as a part of it, that is reported."""
 
 
 def identify(robot: Robot, log: MotionLog, cutoff: float | None = None, fixed: Floats | None = None) -> Identification:
@@ -128,46 +35,104 @@ def identify(robot: Robot, log: MotionLog, cutoff: float | None = None, fixed: F
 
     fixed (n, 10): inertial parameters that each body has for certain (links welded to it); the rest is found.
     """
-    robot = require_tree(robot, "base parameters")
-    base = robot.base_parameters()
-    samples = prepare(robot, log, cutoff)
-    W, tau = linear_system(robot, samples, base)
-    m, n, b = W.shape
-    if m < 2 * b:
-        raise InputError(f"{log.source}: {m} samples after the filter are too few for {b} base parameters")
-    chi = robot.standard_parameters
+    tree = independent_tree(robot)
+    base = tree.base_parameters()
+    samples = prepare(tree, log, cutoff)
+    system = LinearSystem(tree, samples, base, log.known)
+    b, rows = len(base.columns), int(system.use.sum())
+    if rows < 3 * b:
+        raise InputError(
+            f"{log.source}: {rows} equations of moving joints after the filter are too few for {b} base parameters"
+        )
+    chi = tree.standard_parameters
     prior = base.values(chi)
-    rms_torque = np.sqrt((tau**2).mean(axis=0))
-    floor = 1e-6 * max(float(rms_torque.max()), 1e-12)
-    reduced = np.array([np.linalg.qr(np.column_stack([W[:, j], tau[:, j]]), mode="r") for j in range(n)])
-    A, y = reduced[..., :-1], reduced[..., -1]  # |A_j x - y_j| = |W_j x - tau_j| for every x, in few rows
-    sigma = np.ones(n)
-    for _ in range(REWEIGHTINGS):
-        beta = _solve(A / sigma[:, None, None], y / sigma[:, None], prior)[0]
-        error = np.linalg.norm(y - A @ beta, axis=1)
-        sigma = np.maximum(error / np.sqrt(m - b / n), floor)
-    beta, std, information, condition = _solve(A / sigma[:, None, None], y / sigma[:, None], prior)
-    found = physical_parameters(robot.mechanism, chi, base, beta, information, fixed)
-    compared = {"prior": prior, "base": beta, "physical": base.values(found)}
-    rms = {name: np.linalg.norm(y - A @ each, axis=1) / np.sqrt(m) for name, each in compared.items()}
-    rms = {"torque": rms_torque, **rms}
-    return Identification(base, beta, prior, std, information, sigma, condition, found, rms, samples, m)
+    delay = system.delay(prior, float(np.median(np.diff(log.t))))
+    tau = system.tau if delay == 0.0 else system.delayed(delay)
+    first = Regression(system.W, tau, system.use)
+    beta, _ = first.fit(np.arange(b), np.ones(len(first.held), np.bool_), prior)
+    inertial = np.flatnonzero(base.columns % WIDTH < INERTIAL + 1)
+    load = system.whole[..., inertial] @ beta[inertial]
+    terms = drive_terms(tree.mechanism, samples, load, log.coupling)
+    regression = Regression(np.concatenate([system.W, system.kept(terms.columns)], axis=-1), tau, system.use)
+    start = np.concatenate([prior, np.zeros(len(terms.names))])
+    columns = regression.chosen(b + terms.always, terms.groups, start, WORTH)
+    held_x, _ = regression.fit(columns, ~regression.held, start[columns])
+    found = regression.solve(columns, start[columns])
+    beta, extra = found.x[:b], columns[b:]
+    information = np.asarray(np.linalg.qr(found.information[:, :b], mode="r"))
+    offsets = np.array([terms.names[c - b].startswith("offset") for c in extra], np.bool_)
+    target = _described_drives(base.columns, beta, regression.W, columns, found.x, offsets)
+    physical = physical_parameters(tree.mechanism, chi, base, target, information, fixed)
+
+    def error(x: Floats, with_terms: bool = True) -> Floats:
+        """(n,) root mean square errors."""
+        every = np.ones(len(regression.held), np.bool_)
+        used = columns if with_terms else columns[:b]
+        counts = np.maximum(regression.counts.sum(axis=0), 1.0)
+        return np.asarray(np.sqrt(regression.squares(x, used, every) / counts))
+
+    shift = base.values(physical) - target
+    count = np.maximum(system.use.sum(axis=0), 1)
+    mean = (tau * system.use).sum(axis=0) / count
+    held = regression.counts[regression.held].sum(axis=0)
+    rms = {
+        "torque": np.sqrt((tau**2 * system.use).sum(axis=0) / count),
+        "variation": np.sqrt(((tau - mean) ** 2 * system.use).sum(axis=0) / count),
+        "prior": error(prior, False),
+        "base": error(found.x),
+        "held back": np.sqrt(regression.squares(held_x, columns, regression.held) / np.maximum(held, 1.0)),
+        "physical": error(np.concatenate([beta + shift, found.x[b:]])),
+        "alone": error(base.values(physical), False),
+    }
+    drive = tuple(
+        DriveTerm(terms.names[c - b], float(value), float(std))
+        for c, value, std in zip(extra, found.x[b:], found.std[b:], strict=True)
+    )
+    notes = (*log.notes, *samples.notes, *_drift_notes(tree, system, tau - regression.W[..., columns] @ found.x, rms))
+    return Identification(
+        base, beta, prior, found.std[:b], information, found.sigma, found.condition, physical, rms, samples,
+        int(system.use.sum(axis=0).max()), drive, delay, tree.mechanism, notes,
+    )  # fmt: skip
 
 
-def _solve(equations: Floats, right: Floats, prior: Floats) -> tuple[Floats, Floats, Floats, float]:
-    """Least squares of equations with errors of size one; directions that the data do not show keep the prior.
+def independent_tree(robot: Robot) -> TreeRobot:
+    """The robot as a tree whose joints are all taken as independent."""
+    return require_tree(robot.tree if isinstance(robot, MimicRobot) else robot, "base parameters")
 
-    Returns beta, its standard deviations, the information and the condition number, as in `Identification`.
-    """
-    A, y = equations.reshape(-1, equations.shape[-1]), right.ravel()
-    scale = np.linalg.norm(A, axis=0)
-    scale[scale == 0.0] = 1.0
-    U, s, Vt = np.linalg.svd(A / scale, full_matrices=False)
-    shown = s > RANK * s[0]
-    V = Vt[shown].T
-    beta = prior + (V @ ((U[:, shown].T @ (y - A @ prior)) / s[shown])) / scale
-    std = np.sqrt(((V / s[shown]) ** 2).sum(axis=1)) / scale
-    hidden = (Vt[~shown] ** 2).sum(axis=0) > 1e-12
-    information = (s * shown)[:, None] * Vt * scale
-    condition = float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")
-    return beta, np.where(hidden, np.inf, std), information, condition
+
+def _described_drives(kept: Ints, beta: Floats, W: Floats, columns: Ints, x: Floats, offsets: Bools) -> Floats:
+    """beta with the Ia, Fv and Fs of each joint that come nearest to all that its drive does, offsets apart."""
+    b, target = len(kept), beta.copy()
+    further = np.arange(b, len(columns))[~offsets]
+    for j in range(W.shape[1]):
+        force = W[:, j, columns[further]] @ x[further]
+        own = np.flatnonzero(np.isin(kept, [WIDTH * j + kind for kind in (IA, FV, FS)]))
+        if force.any() and len(own):
+            A = np.column_stack([W[:, j, own], np.ones(len(W))])
+            target[own] += np.linalg.lstsq(A, force, rcond=None)[0][: len(own)]
+    return target
+
+
+def _drift_notes(robot: TreeRobot, system: LinearSystem, left: Floats, rms: dict[str, Floats]) -> list[str]:
+    """Joints whose friction changes in the course of the log, as it does while gears warm up."""
+    notes = []
+    span = system.t[-1] - system.t[0]
+    age = (system.t - system.t[0]) / span - 0.5
+    way = np.sign(system.kept(np.sign(system.samples.qd)))
+    for j, joint in enumerate(robot.joint_names):
+        rows = system.use[:, j]
+        count = int(rows.sum())
+        friction = float(np.abs(way[rows, j]).mean()) if count > 50 else 0.0
+        if friction == 0.0:
+            continue
+        column = (age * way[:, j])[rows]
+        square = float(column @ column)
+        change = float(column @ left[rows, j]) / max(square, 1e-300)
+        std = float(np.sqrt((left[rows, j] ** 2).mean() / max(square, 1e-300)))
+        level = float(rms["variation"][j])
+        if abs(change) > 5.0 * std and abs(change) > DRIFT * level:
+            notes.append(
+                f"the friction of {joint} changes by {change:+.3g} during the log ({100 * abs(change) / level:.0f} %"
+                " of the torque's variation): was the gear warming up?"
+            )
+    return notes

@@ -70,7 +70,7 @@ def test_a_fitted_yaml_predicts_another_motion(here: Path, capsys: pytest.Captur
         (["identify", "nobody", "log.csv"], "no robot 'nobody'"),
         (["identify", "planar_2r", "log.csv"], "log.csv: cannot be read"),
         (["identify", "planar_2r", "log.csv", "--output", "none/x.yaml"], "no such folder"),
-        (["identify", "arm.urdf", "log.csv"], "dyn convert"),
+        (["identify", "arm.urdf", "log.csv"], "log.csv: cannot be read"),
         (["excite", "planar_2r", "--rate", "1e9"], "samples can be written"),
         (["excite", "planar_2r", "--harmonics", "2"], "harmonics"),
     ],
