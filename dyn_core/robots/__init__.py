@@ -11,6 +11,7 @@ from .tree_robot import TreeRobot, require_tree
 
 if TYPE_CHECKING:
     from .closed.flexible_mechanism import FlexibleMechanism, FlexibleResult, dominant_frequency
+    from .closed.floating_loop_robot import FloatingLoopRobot
     from .closed.loop_robot import LoopRobot
     from .closed.parallel_robot import ParallelRobot
     from .closed.spherical_robot import SphericalRobot
@@ -26,6 +27,7 @@ __all__ = [
     "Configuration",
     "FlexibleMechanism",
     "FlexibleResult",
+    "FloatingLoopRobot",
     "FloatingRobot",
     "Formulation",
     "LoopRobot",
@@ -49,6 +51,7 @@ __all__ = [
 
 _LATER = {
     "closed.flexible_mechanism": ("FlexibleMechanism", "FlexibleResult", "dominant_frequency"),
+    "closed.floating_loop_robot": ("FloatingLoopRobot",),
     "closed.loop_robot": ("LoopRobot",),
     "closed.parallel_robot": ("ParallelRobot",),
     "closed.spherical_robot": ("SphericalRobot",),

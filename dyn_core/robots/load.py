@@ -49,6 +49,10 @@ def robot_of(mechanism: Mechanism) -> Robot:
             from .closed.parallel_robot import ParallelRobot
 
             return ParallelRobot(mechanism)
+        if mechanism.base is not None:
+            from .closed.floating_loop_robot import FloatingLoopRobot
+
+            return FloatingLoopRobot(mechanism)
         from .closed.loop_robot import LoopRobot
 
         return LoopRobot(mechanism)

@@ -156,6 +156,10 @@ class Robot(Natives, ABC):
         """The same robot on the branch of a configuration; open chains have one branch only."""
         return self
 
+    def through_singularities(self) -> Robot:
+        """The same robot, whose simulated motion goes on through singularities; open chains have none."""
+        return self
+
     def tracker(self, near: Configuration | None = None) -> Tracker:
         """What follows a motion, from a configuration; from the described one if it is not given."""
         return Tracker(self)

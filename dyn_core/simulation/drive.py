@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dyn_core.arrays import Floats
+from dyn_core.dynamics.loops.multipliers import positive_definite
 from dyn_core.dynamics.loops.virtual_springs import RADIUS
 from dyn_core.errors import InputError
 from dyn_core.robots.robot import Robot
@@ -80,6 +81,12 @@ def steps_within(h: float, substeps: int | None, rate: float = 0.0) -> int:
     if substeps is not None and substeps < 1:
         raise InputError(f"substeps must be at least one, found {substeps}")
     return substeps or max(1, ceil(h * rate / RADIUS * (1.0 - 1e-6)))
+
+
+def require_masses(robot: Robot, M: Floats) -> None:
+    """InputError where a joint moves no mass once the loops are let go: springs would move it at any speed."""
+    if not positive_definite(M):
+        raise InputError(f"{robot.name} has links without mass, which only exact closure can simulate, not springs")
 
 
 def per_row(name: str, value: Any, count: int, positive: bool = False) -> Floats:

@@ -15,7 +15,7 @@ from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.closed.parallel_robot import ParallelRobot
 from dyn_core.spatial.poses import from_seven
 
-from .drive import drive_table, half_step_table, per_row, prepared, steps_within
+from .drive import drive_table, half_step_table, per_row, prepared, require_masses, steps_within
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ def _fastest(robot: ParallelRobot, at: Floats, springs: Floats) -> float:
     """The springs' largest rate, 1/s, at a configuration."""
     q = robot.layout.full_of(at)
     J = robot.assembly.terms(robot.assembly.all_rows, q, np.zeros(len(q)))[1]
-    return fastest_rate(robot.tree.mass_matrix(q), J, springs[0], springs[1])
+    M = robot.tree.mass_matrix(q)
+    require_masses(robot, M)
+    return fastest_rate(M, J, springs[0], springs[1])
 
 
 def _table(robot: ParallelRobot, drive: Any, rows: int, step: float, substeps: int) -> Floats:

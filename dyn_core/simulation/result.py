@@ -28,3 +28,5 @@ class SimulationResult:
     """Why the simulation ended early; empty if it did not."""
     singularity: Singularity | None = None
     """Where closed chains became singular, if that ended it."""
+    all_q: Floats | None = None
+    """(m, n of the mechanism) positions of all joints, of a motion that may go through singularities."""

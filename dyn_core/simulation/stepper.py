@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.dynamics.tree.integrators import DRIVE, FIXED_STEP, QD, QDD, TAU
+from dyn_core.dynamics.tree.integrators import DRIVE, FIXED_STEP, QD, QDD, RUNGE_KUTTA, TAU
 from dyn_core.errors import ClosureError, InputError, SimulationError, SingularityError
 from dyn_core.jit.native_call import never
 from dyn_core.robots.configuration import Configuration
@@ -80,6 +80,7 @@ class Stepper:
         self._qdd, self._tau = np.zeros(robot.nv), np.zeros(robot.nv)
         self._drive = np.zeros(robot.n)
         self._follows: Any = None
+        self._all: list[Floats] | None = None
         self._smooth: Robot | None = None
         self._native_step: Any = never
         self._native_evaluation: Any = never
@@ -177,20 +178,22 @@ class Stepper:
         hold: int = 1,
         wrenches: Any = None,
         go_on: GoOn | None = None,
+        all_joints: bool = False,
     ) -> SimulationResult:
         """Advance by `steps` steps with a row of the drive held for `hold` of them, and keep every step.
 
         drive: (n,), (k, n), a function f(t, q, qd), or with hold = 0 a function f(t) that is followed within steps;
         wrenches too may be a function, as in `simulate`. go_on(t) is asked now and then whether to go on from t. The
-        first row is the present state.
+        first row is the present state. all_joints: the result has `all_q`.
         """
         self._follows = drive if hold == 0 else None
         before, m = self._steps_done, steps + 1
         t = (before + np.arange(m)) * self.h
         rows_q, rows = np.zeros((m, self.robot.nq)), np.zeros((m, 4, self.robot.nv))
         ask = (lambda _: True) if go_on is None else go_on
-        by_steps = (callable(drive) and hold > 0) or callable(wrenches) or self.method in ADAPTIVE
+        by_steps = (callable(drive) and hold > 0) or callable(wrenches) or all_joints or self.method in ADAPTIVE
         run = self._run_steps if by_steps else self._run_rows
+        self._all = [] if all_joints else None
         with np.errstate(all="ignore"):  # of kernels that are not compiled: a motion that is not finite is told below
             filled, asked_to_stop = run(drive, hold, wrenches, ask, rows_q, rows)
         self._follows = None
@@ -199,7 +202,14 @@ class Stepper:
         qd, qdd, tau, held = (np.ascontiguousarray(rows[:filled, i]) for i in range(4))
         n = self.robot.n
         found = None if asked_to_stop else self.singularity
-        return SimulationResult(t[:filled], rows_q[:filled], qd, qdd, tau[:, -n:], held[:, -n:], failure, found)
+        return SimulationResult(
+            t[:filled], rows_q[:filled], qd, qdd, tau[:, -n:], held[:, -n:], failure, found, self._kept()
+        )
+
+    def _kept(self) -> Floats | None:
+        """(m, n of the mechanism) all joints of a recorded motion, if they were asked for."""
+        kept, self._all = self._all, None
+        return None if kept is None else np.array(kept)
 
     def stopped(self) -> str:
         """The sentence for a motion that was ended from outside."""
@@ -300,6 +310,8 @@ class Stepper:
             if k == 0:
                 self.step(held, steps=0, wrenches=pushed)
             rows_q[k] = self.q
+            if self._all is not None:
+                self._all.append(self.all_joints()[0].copy())
             self._evaluate()
             rows[k, QD], rows[k, QDD], rows[k, TAU] = self._qd, self._qdd, self._tau
             rows[k, DRIVE, -self.robot.n :] = self.drive
@@ -345,6 +357,7 @@ def simulate(
     wrenches: Any = None,
     go_on: GoOn | None = None,
     near: Configuration | None = None,
+    through_singularities: bool = False,
 ) -> SimulationResult:
     """Simulate a robot driven by volts (or by joint torques), held over each DAC period, or followed within steps.
 
@@ -357,10 +370,16 @@ def simulate(
     or a function f(t, q, qd) called at every step, for what the environment does to the links. go_on(t): asked now and
     then, as the motion reaches t, whether to go on. A motion that cannot go on, or shall not, ends early with
     `failure`, and what was computed is kept. near: of closed chains, a configuration on whose branch q0 is.
+    through_singularities: closed chains move, by multipliers, on through dead points and other singularities, carried
+    by their speed, with their loops closed; `all_q` of the result says where all joints are.
     """
+    if through_singularities:
+        robot = robot.through_singularities()
+        if method not in RUNGE_KUTTA:
+            raise InputError(f"singularities are passed with steps of {' or '.join(RUNGE_KUTTA)}, found {method!r}")
     drive, motors, rows = prepared(robot, volts, torques, h, duration)
     stepper = Stepper(robot, q0, qd0, h, method, len(motors) == 0, near)
     hold = steps_per_period(h if dac_period is None else dac_period, h)
     if of_time(drive):
         hold, drive = (0, drive) if dac_period is None else (hold, lambda t, q, qd, f=drive: f(t))
-    return stepper.record(drive, rows - 1, hold, wrenches, go_on)
+    return stepper.record(drive, rows - 1, hold, wrenches, go_on, through_singularities)

@@ -26,7 +26,7 @@ from dyn_core.errors import InputError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.closed.loop_robot import LoopRobot
 
-from .drive import drive_table, half_step_table, of_time, per_row, prepared, steps_within
+from .drive import drive_table, half_step_table, of_time, per_row, prepared, require_masses, steps_within
 from .result import SimulationResult
 
 SUBSTEPS = 10  # within h, where neither they nor k are given
@@ -161,6 +161,7 @@ def _prepared(
     q, v, closed = _start(robot, q0, qd0)
     J = robot.assembly.terms(robot.assembly.all_rows, q, v)[1]
     M = robot.tree.mass_matrix(q)
+    require_masses(robot, M)
     r = len(J)
     if k is None:
         substeps = steps_within(h, SUBSTEPS if substeps is None else substeps)

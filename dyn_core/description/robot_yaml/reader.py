@@ -67,14 +67,15 @@ def read_joints(document: Document) -> tuple[Mechanism, list[YamlJoint]]:
     check_leaders(joints)
     bases = ("base",) if base is None else tuple(dict.fromkeys(("base", base.name)))
     cuts = read_loops(root, [*bases, *(joint.link for joint in joints)])
-    if cuts and (base is not None or any(joint.leader for joint in joints)):
-        root.problem("loops", "given for a floating base or with mimic joints", "a fixed base and independent joints")
+    if cuts and any(joint.leader for joint in joints):
+        root.problem("loops", "given with mimic joints", "independent joints")
     mechanism = assembled(heading, root, joints, cuts, bases, base)
     if cuts and "assembly" in root:
         mechanism = dataclasses.replace(mechanism, assembly=read_assembly(root, mechanism))
     if "platform" in root:
         mechanism = dataclasses.replace(mechanism, platform=_read_platform(root, mechanism))
-    check_mass_matrix(mechanism, joints)
+    if not cuts:  # closed chains may have links without mass
+        check_mass_matrix(mechanism, joints)
     if mechanism.base is not None and mechanism.base.M + mechanism.M.sum() == 0.0:
         root.problem("base", "floats, but the robot has no mass at all", "a mass > 0 in kg")
     document.finish()

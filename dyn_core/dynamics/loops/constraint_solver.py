@@ -38,6 +38,10 @@ class LoopState(NamedTuple):
     active: Floats
     passive: Floats
     by_multipliers: bool
+    through: bool
+    """By multipliers: whether a motion goes on through singularities."""
+    weight: float
+    """w of `multipliers.weight`, where links have no mass."""
     q: Floats
     """(n,) the closed configuration last found."""
     qd: Floats
@@ -72,12 +76,19 @@ class LoopState(NamedTuple):
 
 
 def loop_state(
-    rows: Floats, all_rows: Floats, active: Floats, passive: Floats, by_multipliers: bool, start: Floats
+    rows: Floats,
+    all_rows: Floats,
+    active: Floats,
+    passive: Floats,
+    by_multipliers: bool,
+    start: Floats,
+    weight: float = 0.0,
+    through: bool = False,
 ) -> LoopState:
     """A LoopState with arrays of its own, at the closed configuration start (n,)."""
     n, m, a, p = len(start), len(all_rows), len(active), len(passive)
     return LoopState(
-        rows, all_rows, active, passive, by_multipliers, start.copy(), np.full(n, np.nan), np.zeros(n),
+        rows, all_rows, active, passive, by_multipliers, through, weight, start.copy(), np.full(n, np.nan), np.zeros(n),
         np.zeros((6, n)), np.zeros((11, n)), np.zeros(n), np.zeros((6, n)), np.zeros((n, a)),
         np.zeros((4 + 2 * p, max(n, p))), np.zeros((n, n)), np.zeros((a, a)), np.zeros(n), np.zeros(m), np.zeros(m),
         np.zeros((m, n)), np.zeros((n, m)),
@@ -99,7 +110,13 @@ def note_determinant(loops):
 def factor_constraints(record, loops, q):
     """J at the poses that the record holds, A = L L^T at q, Y = L^-1 J^T, and S = Y^T Y as pivoted Cholesky factors."""
     constraint_jacobian(record, loops.all_rows, loops.J)
-    status = max(composite_bodies(record, q, loops.A), cholesky(loops.A))
+    status = composite_bodies(record, q, loops.A)
+    if loops.weight > 0.0:
+        for r in range(loops.J.shape[0]):
+            for i in range(q.shape[0]):
+                for j in range(q.shape[0]):
+                    loops.A[i, j] += loops.weight * loops.J[r, i] * loops.J[r, j]
+    status = max(status, cholesky(loops.A))
     if status != OK:
         return status
     m, n = loops.J.shape

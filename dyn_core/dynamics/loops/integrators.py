@@ -149,7 +149,8 @@ def move_rows(
     drives after every step, the start first, are written to rows_q (steps + 1, a) and rows (steps + 1, 4, a) unless
     they are empty. A step that would pass a singularity is divided until the state stands before it; the motion ends
     there, q_a and v_a stay at the end of the last whole step, loops.watch says when after it and why, and loops.kept[2]
-    at what configuration.
+    at what configuration. With
+    loops.through it goes on: multipliers need no det J_p.
     """
     a = q_a.shape[0]
     q, v, vd = q_a, v_a, vd_a
@@ -179,7 +180,7 @@ def move_rows(
             det = watch[DETERMINANT]
             length = 0.0 if done < 0 else h * part / TICKS
             status = SINGULAR
-            if det + length * watch[RATE] >= LEFT * det:
+            if loops.through or det + length * watch[RATE] >= LEFT * det:
                 begin = start if done < 0 else tick / TICKS
                 end = start if done < 0 else (tick + part) / TICKS
                 status = closed_step(
@@ -189,7 +190,7 @@ def move_rows(
                 if abs(watch[DETERMINANT] - det) > 1e-6 * abs(det):
                     watch[RATE] = 0.0  # not where the last motion ended
                 break
-            if status == OK and watch[DETERMINANT] >= LEFT * det:
+            if status == OK and (loops.through or watch[DETERMINANT] >= LEFT * det):
                 watch[RATE] = (watch[DETERMINANT] - det) / length
                 tick += part
                 continue

@@ -2,7 +2,9 @@
 
     A qdd + H = Gamma + J^T lambda,   J qdd + bias = 0
 
-All constraints are kept, redundant ones too: the smallest lambda is taken then, the accelerations are unique.
+All constraints are kept, redundant ones too: the smallest lambda is taken then, the accelerations are unique. Where
+links have no mass, A is positive definite only in the motions that the constraints allow. A + w J^T J is so in all, and
+does not change them: w J^T (J qdd + bias), which is added to the equation, is zero.
 """
 
 from __future__ import annotations
@@ -12,6 +14,21 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_core.arrays import Floats
+
+SMALLEST = 1e-10  # eigenvalue of A with a unit diagonal below which some joint moves no inertia by itself
+
+
+def positive_definite(A: Floats) -> bool:
+    """Whether every motion of the joints moves some inertia."""
+    each = np.diag(A)
+    if len(each) and not each.min() > 0.0:
+        return False
+    return len(each) == 0 or bool(np.linalg.eigvalsh(A / np.sqrt(np.outer(each, each)))[0] > SMALLEST)
+
+
+def weight(A: Floats, J: Floats) -> float:
+    """w, kg or kg m^2: 0 where A is positive definite by itself."""
+    return 0.0 if positive_definite(A) else float(np.trace(A) / np.einsum("ij,ij", J, J))
 
 
 class Answer(NamedTuple):

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import null_space, qr
 from scipy.optimize import least_squares
 
-from dyn_core.arrays import Floats
+from dyn_core.arrays import Floats, Ints
 from dyn_core.dynamics.loops.closure import CLOSED, SMALLEST_PIVOT
 from dyn_core.dynamics.loops.constraints import FACING, MODE, TYPE, constraint_terms, pack_rows
 from dyn_core.dynamics.tree.model import TreeModel
@@ -29,11 +29,7 @@ class LoopAssembly:
     def __init__(self, model: TreeModel) -> None:
         self.model, self.mechanism = model, model.mechanism
         self.name = self.mechanism.name
-        driven = self.mechanism.active
-        self.joints, self.free = np.flatnonzero(driven), np.flatnonzero(~driven)
-        """(a,) the active joints, and (n - a,) the passive ones."""
-        self.active, self.passive = self.joints.astype(float), self.free.astype(float)
-        """The same, as kernels take them."""
+        self._take(np.flatnonzero(self.mechanism.active))
         self.all_rows, self.owners = pack_rows(self.mechanism)
         """(m, ROW_WIDTH) all constraints, and the loop that each belongs to."""
         self._facing, self._facing_owners = pack_rows(self.mechanism, FACING)
@@ -42,8 +38,32 @@ class LoopAssembly:
             np.zeros(self.mechanism.n) if described is None else np.array(described, float)
         )
         """(n,) the closed configuration that stands for the assembly mode."""
+        self._take(self._with_sprung(self.joints))
         self.rows = self._independent_rows()
         """(n - a, ROW_WIDTH) constraints that determine the passive joints."""
+
+    def _take(self, joints: Ints) -> None:
+        self.joints, self.free = joints, np.setdiff1d(np.arange(self.mechanism.n), joints)
+        """(a,) the active joints and those that springs hold, and (n - a,) the passive ones."""
+        self.active, self.passive = self.joints.astype(float), self.free.astype(float)
+        """The same, as kernels take them."""
+
+    def _with_sprung(self, joints: Ints) -> Ints:
+        """With joints that springs hold, where the loops leave more freedoms than there are drives."""
+        m = self.mechanism
+        springs = [each.stiffness for each in m.spring_dampers]
+        springs += [acts.K for loop in m.loops for acts in (loop.turning, loop.sliding) if acts is not None]
+        held = np.flatnonzero(m.elastic & ~m.active)
+        others = np.setdiff1d(np.flatnonzero(~m.active), held) if any(springs) else held[:0]
+        if len(held) + len(others) == 0:
+            return joints
+        J = self.terms(self.all_rows, self.reference, np.zeros(m.n))[1]
+        motions = null_space(J, RANK)
+        chosen = list(joints)
+        for j in (*held, *others):
+            if len(chosen) < motions.shape[1] and np.linalg.matrix_rank(motions[[*chosen, j]], RANK) > len(chosen):
+                chosen.append(j)
+        return np.sort(np.array(chosen, int))
 
     def branch(self, near: Configuration | None) -> tuple[Floats, Floats]:
         """A closed configuration (n,) to start from, None: the described one; and `rows` with the assembly mode there.
@@ -187,7 +207,7 @@ class LoopAssembly:
             which = "over" if a > mobility else "under"
             raise DescriptionError(
                 f"{self.name} is {which}-actuated: {n} joints less {rank} independent constraints"
-                f" (of {len(J)}) leave a mobility of {mobility}, but {a} joints are active"
+                f" (of {len(J)}) leave a mobility of {mobility}, but {a} joints are active or held by springs"
             )
         J_p = J[:, self.free]
         _, R, pivots = qr(J_p.T, mode="economic", pivoting=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial, wraps
 from typing import Any, NoReturn, Self, TypeVar
 
@@ -14,6 +15,7 @@ from dyn_core.dynamics.loops import projection
 from dyn_core.dynamics.loops.closure import SMALLEST_PIVOT, close, closed_rates
 from dyn_core.dynamics.loops.constraint_solver import LoopState, loop_state
 from dyn_core.dynamics.loops.denoc import Denoc
+from dyn_core.dynamics.loops.multipliers import positive_definite, weight
 from dyn_core.dynamics.tree.batch import run_batch
 from dyn_core.dynamics.tree.integrators import RUNGE_KUTTA
 from dyn_core.dynamics.workspaces import Workspaces
@@ -49,9 +51,10 @@ def by_branch(method: Callable[..., T]) -> Callable[..., T]:
 
 
 class LoopRobot(Robot):
-    """A robot whose chains close, with as many active joints as it has freedoms.
+    """A robot whose chains close, with as many active joints as it has freedoms, less those that springs hold.
 
-    q, qd, qdd, tau (..., n) are those of the active joints, `joint_names`. Where these leave several ways of assembly,
+    q, qd, qdd, tau (..., n) are those of the active joints, `joint_names`; where springs hold the rest of the freedoms,
+    joints of these too, which have no drive. Where these leave several ways of assembly,
     the one is meant that the described configuration leads to as the active joints go the straight way from there; or
     the one that a configuration `near` leads to, where a method is given one. Nothing is remembered from one call to
     the next: whoever follows a motion uses a `tracker`. Wrenches act on every link of the tree.
@@ -62,14 +65,15 @@ class LoopRobot(Robot):
             raise InputError(f"{mechanism.name} has no loops: use TreeRobot")
         if mechanism.base is not None or mechanism.mimic is not None:
             raise InputError(f"{mechanism.name}: closed chains need a fixed base and no mimic joints")
-        super().__init__(mechanism, np.flatnonzero(mechanism.active))
-        self.formulation = known_formulation(formulation)
-        self.tree = TreeRobot(self.mechanism)
+        self.tree = TreeRobot(mechanism)
         """The same mechanism with its loops open."""
         self.assembly = self._assemble()
         """How the loops close."""
+        super().__init__(self.tree.mechanism, self.assembly.joints)
+        self.formulation = known_formulation(formulation)
         self.start, self._rows = self.assembly.branch(None)
         """(n of the tree,) the closed configuration that all others are looked for from."""
+        self._through = False
         self.workspaces = self._workspaces()
 
     def _workspaces(self) -> Workspaces:
@@ -92,7 +96,8 @@ class LoopRobot(Robot):
     @cached_property
     def denoc(self) -> Denoc:
         """The legs, and their dynamics by the decoupled natural orthogonal complement."""
-        return Denoc(self.mechanism)
+        coordinates = np.isin(np.arange(self.mechanism.n), self.joints)
+        return Denoc(replace(self.mechanism, active=coordinates))
 
     @property
     def reference(self) -> Floats:
@@ -109,6 +114,12 @@ class LoopRobot(Robot):
     def redundant_constraints(self) -> int:
         """How many of the cut joints' constraints follow from the others."""
         return len(self.assembly.all_rows) - len(self.assembly.rows)
+
+    def through_singularities(self) -> Self:
+        """The same robot by multipliers, whose simulated motion goes on where the active joints do not determine it."""
+        other = self.using("multipliers")
+        other._through = True
+        return other
 
     def starting_at(self, near: Configuration) -> Self:
         """The same robot, on the branch of another closed configuration: others are looked for from there."""
@@ -198,6 +209,11 @@ class LoopRobot(Robot):
 
     def _singular(self, q: Floats) -> NoReturn:
         if self.assembly.distance(q) > 1e-6:
+            G = self._rates(q.copy(), self._zero)[1]
+            if not positive_definite(G.T @ self.tree.mass_matrix(q) @ G):
+                raise SingularityError(
+                    f"{self.name}: an active joint moves no inertia at all; give a link or rotor a mass or inertia"
+                )
             raise SingularityError(f"{self.name}: a singularity lies on the way to q = {numbers_text(q)}")
         raise SingularityError(f"{self.name}: loop '{self.weakest_loop(q)}' is singular at q = {numbers_text(q)}")
 
@@ -284,6 +300,17 @@ class LoopRobot(Robot):
             status = self.denoc.direct(record, full, qd, tau, w, qdd)
         self._check_closed(status, full)
         return qdd
+
+    @by_branch
+    def driven_forces(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """(n,) forces for accelerations qdd (n,) of the driven joints; those that springs hold move as they must."""
+        free = ~self.driven
+        if not free.any():
+            return self.inverse_dynamics(q, qd, qdd)
+        qdd = np.where(free, 0.0, qdd)
+        A, H = self.mass_matrix(q), self.inverse_dynamics(q, qd, qdd)
+        qdd[free] = -np.linalg.solve(A[np.ix_(free, free)], H[free])
+        return np.where(free, 0.0, self.inverse_dynamics(q, qd, qdd))
 
     @property
     def rubs_elsewhere(self) -> bool:
@@ -403,7 +430,10 @@ class LoopRobot(Robot):
     def motion(self) -> LoopState:
         """What the compiled simulation needs of the loops, at the configuration `start`."""
         at = self.assembly
-        return loop_state(self._rows, at.all_rows, at.active, at.passive, self.formulation == "multipliers", self.start)
+        J = at.terms(at.all_rows, self.start, np.zeros(self.mechanism.n))[1]
+        w = weight(self.tree.mass_matrix(self.start), J)
+        by_multipliers = self.formulation == "multipliers"
+        return loop_state(self._rows, at.all_rows, at.active, at.passive, by_multipliers, self.start, w, self._through)
 
     def rechart(self, record: Floats, loops: LoopState, q: Floats) -> bool:
         """Whether another chart of the same configurations was chosen in a simulation's record, one that suits q."""

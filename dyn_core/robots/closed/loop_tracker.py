@@ -41,7 +41,10 @@ class LoopTracker(Tracker):
         return qdd
 
     def driven_forces(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        return self.inverse_dynamics(q, qd, qdd)
+        if self.robot.driven.all():
+            return self.inverse_dynamics(q, qd, qdd)
+        forces: Floats = self._own.driven_forces(q, qd, qdd, near=self.move_to(q))
+        return forces
 
     def friction_change(self, q: Floats, qd: Floats, other: Floats) -> Floats:
         change: Floats = self._own.friction_change(q, qd, other, near=self.move_to(q))

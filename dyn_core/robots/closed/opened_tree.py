@@ -59,9 +59,13 @@ class OpenedTree:
         return self.multipliers(tau).qdd[self.assembly.joints]
 
     def _matrices(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Mass matrix (n, n) and bias forces (n,) of the tree, J and bias of all constraints."""
-        H = self.tree.bias_forces(self.at.q, self.at.qd) - self._pushed
-        return self.tree.mass_matrix(self.at.q), H, self.J, self.bias
+        """Mass matrix (n, n) and bias forces (n,) of the tree, J and bias of all constraints.
+
+        Where links have no mass the first two are those with w J^T (J qdd + bias), which is zero.
+        """
+        A, H = self.tree.mass_matrix(self.at.q), self.tree.bias_forces(self.at.q, self.at.qd) - self._pushed
+        w = multipliers.weight(A, self.J)
+        return A + w * self.J.T @ self.J, H + w * self.J.T @ self.bias, self.J, self.bias
 
     def _on_tree(self, tau: Floats) -> Floats:
         forces = np.zeros(len(self.at.q))

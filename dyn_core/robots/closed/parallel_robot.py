@@ -69,6 +69,10 @@ class ParallelRobot(LoopRobot):
         other._rows[:1, MODE] *= other.layout.mode * self.layout.mode
         return other
 
+    def through_singularities(self) -> Self:
+        """InputError: the tree's chart of the platform has singularities of its own."""
+        raise InputError(f"{self.name} passes singularities in the pose of its platform: use simulate_platform")
+
     def with_continuous_friction(self, q: Any, h: float) -> Self:
         """A copy whose Coulomb friction is continuous over the speed that it could reverse within h near q."""
         other = super().with_continuous_friction(q, h)
