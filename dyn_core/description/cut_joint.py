@@ -33,9 +33,6 @@ def with_loops(
 
     A DescriptionError names the file, at `path`, and the cut joint that cannot be used.
     """
-    if cuts and (mechanism.base is not None or mechanism.mimic is not None):
-        what = "a floating base" if mechanism.base is not None else "joints that follow others"
-        raise DescriptionError(f"{path}: closed chains with {what} cannot be computed yet")
     loops = []
     for cut in cuts:
         if cut.kind not in CUT_JOINTS:

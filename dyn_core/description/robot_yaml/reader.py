@@ -67,8 +67,6 @@ def read_joints(document: Document) -> tuple[Mechanism, list[YamlJoint]]:
     check_leaders(joints)
     bases = ("base",) if base is None else tuple(dict.fromkeys(("base", base.name)))
     cuts = read_loops(root, [*bases, *(joint.link for joint in joints)])
-    if cuts and any(joint.leader for joint in joints):
-        root.problem("loops", "given with mimic joints", "independent joints")
     mechanism = assembled(heading, root, joints, cuts, bases, base)
     if cuts and "assembly" in root:
         mechanism = dataclasses.replace(mechanism, assembly=read_assembly(root, mechanism))

@@ -6,7 +6,9 @@ an axis of j, a position row and an orientation row are
     phi = a . d      phi' = a . (v_j - v_i) + w_i . (a x d)
     phi = a . b      phi' = (w_i - w_j) . (a x b)
 
-so that phi' = J qd, and phi'' = J qdd + bias.
+so that phi' = J qd, and phi'' = J qdd + bias. A joint j that follows another, i, is a constraint as well:
+
+    phi = q_j - multiplier q_i - offset
 """
 
 from __future__ import annotations
@@ -21,14 +23,15 @@ from dyn_core.jit.kernel import entry, uncounted
 from dyn_core.mechanism import CUT_JOINTS, PRISMATIC, Mechanism
 from dyn_core.spatial.tuples import add, cross, dot, load3, load9, rotate, store3, sub, unrotate
 
-from ..tree.kinematics import body_poses
+from ..tree.kinematics import POSITION, body_poses
 from ..tree.record import PARENT, PW, RW, SIGMA, VD, WD, A, L, V, W
 from ..tree.rnea import velocity_step
 
 FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, MODE, LOOP, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29, 30, 31
 """Columns of a packed row: record rows of the two bodies, the two frames (12 each), what the row forbids, (in the first
 of rows that determine the passive joints) the sign of det J_p in the assembly mode, 0 where it is not known, and the
-loop that it belongs to."""
+loop that it belongs to. A row of type FOLLOWS has the bodies of two joints, a multiplier and an offset for axes."""
+FOLLOWS = 2.0
 
 ALL_AXES = ((1, 0, 0), (1, 1, 1), (1, 2, 2))
 FACING = {"revolute": ALL_AXES[2:], "cylindrical": ALL_AXES[2:], "prismatic": ALL_AXES, "fixed": ALL_AXES}
@@ -36,12 +39,21 @@ FACING = {"revolute": ALL_AXES[2:], "cylindrical": ALL_AXES[2:], "prismatic": AL
 
 
 def pack_rows(mechanism: Mechanism, kinds: Mapping[str, Any] = CUT_JOINTS) -> tuple[Floats, list[int]]:
-    """The packed rows (m, ROW_WIDTH) of all loops, and the loop of each; kinds: the rows of a cut joint."""
+    """The packed rows (m, ROW_WIDTH) of all loops and mimic joints, and the owner of each.
+
+    kinds: the rows of a cut joint. Mimic joints, which have none in other kinds than CUT_JOINTS, count after the loops.
+    """
     rows, owners = [], []
     for k, loop in enumerate(mechanism.loops):
         frames = [np.concatenate([frame.R.ravel(), frame.p]) for frame in (loop.first, loop.second)]
         for what in kinds.get(loop.kind, ()):
             rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what, [0.0, k]]))
+            owners.append(k)
+    if mechanism.mimic is not None and kinds is CUT_JOINTS:
+        leader = mechanism.mimic.leader
+        for k, j in enumerate(np.flatnonzero(leader != np.arange(mechanism.n)), len(mechanism.loops)):
+            what = FOLLOWS, mechanism.mimic.multiplier[j], mechanism.mimic.offset[j]
+            rows.append(np.concatenate([[j + 1, leader[j] + 1], np.zeros(24), what, [0.0, k]]))
             owners.append(k)
     return np.array(rows).reshape(-1, ROW_WIDTH), owners
 
@@ -100,6 +112,9 @@ def constraint_values(record, rows, phi):
     for k in range(rows.shape[0]):
         row = rows[k]
         first, second = record[int(row[FIRST])], record[int(row[SECOND])]
+        if row[TYPE] == FOLLOWS:
+            phi[k] = first[POSITION] - row[AXIS_A] * second[POSITION] - row[AXIS_B]
+            continue
         a = axis_of(first, row, FRAMES, int(row[AXIS_A]))
         if row[TYPE] == 0.0:
             phi[k] = dot(a, sub(origin_of(second, row, FRAMES + 12), origin_of(first, row, FRAMES)))
@@ -141,6 +156,10 @@ def constraint_jacobian(record, rows, J):
     for k in range(rows.shape[0]):
         for c in range(J.shape[1]):
             J[k, c] = 0.0
+        if rows[k, TYPE] == FOLLOWS:
+            J[k, int(rows[k, FIRST]) - 1] = 1.0
+            J[k, int(rows[k, SECOND]) - 1] = -rows[k, AXIS_A]
+            continue
         first, second = row_wrenches(record, rows[k])
         add_ancestors(record, int(rows[k, SECOND]), second, J[k])
         add_ancestors(record, int(rows[k, FIRST]), first, J[k])
@@ -151,6 +170,9 @@ def constraint_bias(record, rows, bias):
     """phi'' (m,) at qdd = 0, after `velocity_pass`."""
     for k in range(rows.shape[0]):
         row = rows[k]
+        if row[TYPE] == FOLLOWS:
+            bias[k] = 0.0
+            continue
         first, second = record[int(row[FIRST])], record[int(row[SECOND])]
         ri, rj = load9(first, RW), load9(second, RW)
         wi, wj = rotate(ri, load3(first, W)), rotate(rj, load3(second, W))

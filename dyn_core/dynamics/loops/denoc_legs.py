@@ -56,6 +56,8 @@ class Edge(NamedTuple):
 
 def find_legs(m: Mechanism) -> SerialLegs:
     """The legs of a mechanism; StructureError where it is not legs that meet in one end effector."""
+    if m.mimic is not None:
+        raise StructureError(_not_legs(m, "joints follow others"))
     edges = [Edge(int(parent), j, j, -1) for j, parent in enumerate(m.parent)]
     edges += [Edge(loop.first.body, loop.second.body, -1, k) for k, loop in enumerate(m.loops)]
     at: dict[int, list[Edge]] = {body: [] for body in range(BASE, m.n)}

@@ -7,7 +7,9 @@ from dyn_core.jit.status import NOT_FINITE, OK
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.spatial.tuples import add, compose, cross, load3, load9, rotate, store3, store9, sub
 
-from .record import PARENT, PW, RW, SIGMA, place
+from .record import PARENT, PW, RW, SIGMA, D, place
+
+POSITION = D  # of the joint, where articulated bodies keep what it moves
 
 
 @kernel
@@ -27,6 +29,7 @@ def chain_poses(record, q, first, last):
         row = record[j + 1]
         up = record[int(row[PARENT])]
         a, p = place(row, q[j])
+        row[POSITION] = q[j]
         r = load9(up, RW)
         store9(row, RW, compose(r, a))
         store3(row, PW, add(load3(up, PW), rotate(r, p)))

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.linalg import null_space, qr
 from scipy.optimize import least_squares
 
-from dyn_core.arrays import Floats, Ints
+from dyn_core.arrays import Bools, Floats, Ints
 from dyn_core.dynamics.loops.closure import CLOSED, SMALLEST_PIVOT
-from dyn_core.dynamics.loops.constraints import FACING, MODE, TYPE, constraint_terms, pack_rows
+from dyn_core.dynamics.loops.constraints import FACING, FIRST, FOLLOWS, MODE, TYPE, constraint_terms, pack_rows
 from dyn_core.dynamics.tree.model import TreeModel
 from dyn_core.errors import ClosureError, DescriptionError, InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
-from dyn_core.mechanism import PRISMATIC
+from dyn_core.mechanism import PRISMATIC, Mechanism
 
 from ..configuration import Configuration
 
@@ -29,9 +29,17 @@ class LoopAssembly:
     def __init__(self, model: TreeModel) -> None:
         self.model, self.mechanism = model, model.mechanism
         self.name = self.mechanism.name
-        self._take(np.flatnonzero(self.mechanism.active))
+        self.leads = leaders(self.mechanism)
+        """(n,) which joints do not follow others."""
+        self._take(np.flatnonzero(self.mechanism.active & self.leads))
         self.all_rows, self.owners = pack_rows(self.mechanism)
-        """(m, ROW_WIDTH) all constraints, and the loop that each belongs to."""
+        """(m, ROW_WIDTH) all constraints, and which of `names` each belongs to."""
+        followers = np.flatnonzero(~self.leads)
+        self.names = (
+            *(loop.name for loop in self.mechanism.loops),
+            *(self.mechanism.joint_names[j] for j in followers),
+        )
+        """Loops, then joints that follow others."""
         self._facing, self._facing_owners = pack_rows(self.mechanism, FACING)
         described = self.mechanism.assembly
         self.reference = self._assembled(
@@ -53,8 +61,9 @@ class LoopAssembly:
         m = self.mechanism
         springs = [each.stiffness for each in m.spring_dampers]
         springs += [acts.K for loop in m.loops for acts in (loop.turning, loop.sliding) if acts is not None]
-        held = np.flatnonzero(m.elastic & ~m.active)
-        others = np.setdiff1d(np.flatnonzero(~m.active), held) if any(springs) else held[:0]
+        passive = ~m.active & self.leads
+        held = np.flatnonzero(m.elastic & passive)
+        others = np.setdiff1d(np.flatnonzero(passive), held) if any(springs) else held[:0]
         if len(held) + len(others) == 0:
             return joints
         J = self.terms(self.all_rows, self.reference, np.zeros(m.n))[1]
@@ -125,7 +134,7 @@ class LoopAssembly:
         apart = float(np.linalg.norm(phi[~turns]))
         turned = np.arccos(np.clip(1.0 + facing, -1.0, 1.0)).max(initial=0.0)
         angle = max(np.arcsin(np.abs(phi[turns])).max(initial=0.0), turned)
-        return self.mechanism.loops[k].name, f"{apart:.3g} m" if apart > CLOSED else f"{angle:.3g} rad"
+        return self.names[k], f"{apart:.3g} m" if apart > CLOSED else f"{angle:.3g} rad"
 
     # how singular
 
@@ -139,12 +148,13 @@ class LoopAssembly:
         """The loop that determines the passive joints least at positions q (n,) of all joints."""
         J = self._scaled_passive_jacobian(self.all_rows, q)
         weakest = np.linalg.svd(J)[0][:, min(J.shape) - 1]
-        return self.mechanism.loops[self.owners[int(np.argmax(np.abs(weakest)))]].name
+        return self.names[self.owners[int(np.argmax(np.abs(weakest)))]]
 
     def _scaled_passive_jacobian(self, rows: Floats, q: Floats) -> Floats:
         """J_p with lengths measured in `size`: numbers without units."""
         J = self.terms(rows, q, np.zeros(self.mechanism.n))[1][:, self.free]
-        J[rows[:, TYPE] == 0.0] /= self.size
+        slides = self.mechanism.joint_type[rows[:, FIRST].astype(int) - 1] == PRISMATIC
+        J[(rows[:, TYPE] == 0.0) | ((rows[:, TYPE] == FOLLOWS) & slides)] /= self.size
         J[:, self.mechanism.joint_type[self.free] == PRISMATIC] *= self.size
         return J
 
@@ -220,6 +230,11 @@ class LoopAssembly:
         rows = np.ascontiguousarray(self.all_rows[kept])
         rows[:1, MODE] = np.sign(np.linalg.det(J_p[kept]))
         return rows
+
+
+def leaders(m: Mechanism) -> Bools:
+    """(n,) which joints do not follow others."""
+    return np.ones(m.n, bool) if m.mimic is None else m.mimic.leader == np.arange(m.n)
 
 
 def _rank(J: Floats) -> int:

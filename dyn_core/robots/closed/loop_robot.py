@@ -63,8 +63,8 @@ class LoopRobot(Robot):
     def __init__(self, mechanism: Mechanism, formulation: Formulation = "projection") -> None:
         if not mechanism.loops:
             raise InputError(f"{mechanism.name} has no loops: use TreeRobot")
-        if mechanism.base is not None or mechanism.mimic is not None:
-            raise InputError(f"{mechanism.name}: closed chains need a fixed base and no mimic joints")
+        if mechanism.base is not None:
+            raise InputError(f"{mechanism.name} has a floating base: use FloatingLoopRobot")
         self.tree = TreeRobot(mechanism)
         """The same mechanism with its loops open."""
         self.assembly = self._assemble()

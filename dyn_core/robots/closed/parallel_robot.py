@@ -41,6 +41,8 @@ class ParallelRobot(LoopRobot):
     def __init__(self, mechanism: Mechanism, formulation: Formulation = "projection") -> None:
         if mechanism.platform is None:
             raise InputError(f"{mechanism.name} has no platform: use LoopRobot")
+        if mechanism.mimic is not None:
+            raise InputError(f"{mechanism.name} has joints that follow others: describe it without a platform")
         super().__init__(mechanism, formulation)
         self.layout = PlatformLayout(self.assembly)
         """How legs and platform lie in the kernels' memory."""
