@@ -77,3 +77,7 @@ class SaturationWarning(UserWarning):
 
 class DescriptionWarning(UserWarning):
     """A robot description is used as it stands, but no real robot can be like it."""
+
+
+class StepSizeWarning(UserWarning):
+    """Fixed steps are too coarse for a simulated motion: the text says by how much, and which steps are not."""

@@ -55,7 +55,9 @@ class Recording:
         """This one and then the other, which begins where this one ended and says so in its first row."""
         a, b = self.result, other.result
         joined = {name: np.concatenate([getattr(a, name), getattr(b, name)[1:]]) for name in RESULT_ROWS}
-        result = replace(a, **joined, failure=b.failure, singularity=b.singularity)
+        result = replace(
+            a, **joined, failure=b.failure, singularity=b.singularity, step_error=b.step_error, warning=b.warning
+        )
         return Recording(self.robot, result, self.torque_driven and other.torque_driven)
 
 

@@ -69,7 +69,7 @@ def simulate(session: Session, words: Sequence[str]) -> str:
     recording = session.simulate(fresh, from_rest, schedule, steps)
     r = recording.result
     text = f"simulated to t = {r.t[-1]:.6g} s; {len(recording)} rows are recorded"
-    return text if not r.failure else f"{text}\nnote: {r.failure}"
+    return "\n".join([text, *(f"note: {note}" for note in (r.failure, r.warning) if note)])
 
 
 def _asked(session: Session) -> tuple[bool, bool, Schedule | None, int]:

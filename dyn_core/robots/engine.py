@@ -63,6 +63,17 @@ class Engine(ABC):
     def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
         """(2 nv,) rates of the displacement x from start and of the velocity v."""
 
+    def refined(self, state: State, halves: Held, pushed: Any, h: float, method: str) -> tuple[Floats, Floats] | None:
+        """q and v after a step of h, more exactly: by two of half its size, for which the drive is given.
+
+        The state and the engine stay as they are. None where that fails.
+        """
+        q, v, vd, tau = (x.copy() for x in state)
+        before, rows = self.singularity, (np.empty((3, len(q))), np.empty((3, 4, len(v))))
+        filled = self.rows((q, v, vd, tau), halves, pushed, 0.5 * h, method, 0, *rows)
+        self.singularity = before
+        return (q, v) if filled == 3 else None
+
     def native_calls(self, state: State, drive: Floats, h: float, method: str) -> tuple[Any, Any]:
         """Two native calls f(drive): a step of the state's q and v (and drive), and vd and tau, which it leaves behind.
 
@@ -100,6 +111,12 @@ class TreeEngine(Engine):
                 call, self.record, self.motors, *state, *held, pushed, h, table, self._work, first, rows_q, rows
             )
         )
+
+    def refined(self, state: State, halves: Held, pushed: Any, h: float, method: str) -> tuple[Floats, Floats] | None:
+        if method != "euler":
+            return super().refined(state, halves, pushed, h, method)
+        exact = TreeEngine(self.model, len(state[0]), self.motors, "rk3", h)
+        return exact.refined(state, halves, pushed, h, "rk3")
 
     def slope(self, start: Floats, x: Floats, v: Floats, drive: Floats, pushed: Any) -> Floats:
         xd, rate = out = np.empty((2, len(v)))

@@ -30,3 +30,8 @@ class SimulationResult:
     """Where closed chains became singular, if that ended it."""
     all_q: Floats | None = None
     """(m, n of the mechanism) positions of all joints, of a motion that may go through singularities."""
+    step_error: Floats | None = None
+    """As a row of q: by how much the size of the steps makes the last positions wrong, rad or m, see `step_error.py`;
+    None by an adaptive method, or where it could not be estimated."""
+    warning: str = ""
+    """What to change where that is more than 1 % of a joint's range; empty if it is not."""

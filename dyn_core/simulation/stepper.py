@@ -20,6 +20,7 @@ where k is had from the same recursion, with the rotor inertias Ia + h Fv.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.tree.integrators import DRIVE, FIXED_STEP, QD, QDD, RUNGE_KUTTA, TAU
-from dyn_core.errors import ClosureError, InputError, SimulationError, SingularityError
+from dyn_core.errors import ClosureError, InputError, SimulationError, SingularityError, StepSizeWarning
 from dyn_core.jit.native_call import never
 from dyn_core.robots.configuration import Configuration
 from dyn_core.robots.engine import Singularity, State
@@ -37,6 +38,8 @@ from dyn_core.robots.robot import Robot
 from .drive import check_times, drive_table, half_step_table, motors_of, of_time, prepared, steps_per_period
 from .engines import engine_of, moved, singularity_after
 from .result import SimulationResult
+from .step_error import StepErrors
+from .step_error import warning as step_warning
 
 ADAPTIVE = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 MOST_EVALUATIONS = 100_000
@@ -194,17 +197,19 @@ class Stepper:
         by_steps = (callable(drive) and hold > 0) or callable(wrenches) or all_joints or self.method in ADAPTIVE
         run = self._run_steps if by_steps else self._run_rows
         self._all = [] if all_joints else None
+        errors = StepErrors(self.method, steps)
         with np.errstate(all="ignore"):  # of kernels that are not compiled: a motion that is not finite is told below
-            filled, asked_to_stop = run(drive, hold, wrenches, ask, rows_q, rows)
+            filled, asked_to_stop = run(drive, hold, wrenches, ask, rows_q, rows, errors)
         self._follows = None
         self._steps_done = before + max(0, filled - 1)
         failure = "" if filled == m else self.stopped() if asked_to_stop else self.failure(self.t)
         qd, qdd, tau, held = (np.ascontiguousarray(rows[:filled, i]) for i in range(4))
         n = self.robot.n
         found = None if asked_to_stop else self.singularity
-        return SimulationResult(
-            t[:filled], rows_q[:filled], qd, qdd, tau[:, -n:], held[:, -n:], failure, found, self._kept()
-        )
+        error = errors.estimate(filled - 1, self.h)
+        warning = step_warning(self.robot, rows_q[:filled], error, self.h, self.method)
+        motion = t[:filled], rows_q[:filled], qd, qdd, tau[:, -n:], held[:, -n:]
+        return SimulationResult(*motion, failure, found, self._kept(), error, warning)
 
     def _kept(self) -> Floats | None:
         """(m, n of the mechanism) all joints of a recorded motion, if they were asked for."""
@@ -290,7 +295,7 @@ class Stepper:
         return steps
 
     def _run_steps(
-        self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats
+        self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats, errors: StepErrors
     ) -> tuple[int, bool]:
         """How many rows were filled, and whether it was asked to stop then."""
         table = iter([] if callable(drive) else drive_table(drive, self.robot.n))
@@ -300,10 +305,14 @@ class Stepper:
         push = wrenches if callable(wrenches) else lambda *_: wrenches
         pushed = None
         for k in range(len(rows)):
+            sampled = k - 1 in errors.rows
+            refined = self._refined(follows, self.t, held, self._engine.pushed(pushed)) if sampled else None
             try:
                 self.step(held, steps=min(k, 1), wrenches=pushed)
             except SimulationError:
                 return k, False
+            if sampled:
+                errors.add((self._q, self._qd), refined)
             pushed = push(self.t, self.q, self.qd)
             if k % max(hold, 1) == 0:
                 held = np.asarray(read(self.t, self.q, self.qd), float)
@@ -319,8 +328,13 @@ class Stepper:
                 return k + 1, True
         return len(rows), False
 
+    def _refined(self, follows: Any, t: float, drive: Floats, pushed: Any) -> tuple[Floats, Floats] | None:
+        """q and v a step after t, more exactly, with the drive held, or followed if it is a function of time."""
+        halves = (half_step_table(follows, self.robot.n, t, 0.5 * self.h, 2), 0) if follows else (drive[None], 1)
+        return self._engine.refined(self._state, halves, pushed, self.h, self.method)
+
     def _run_rows(
-        self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats
+        self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats, errors: StepErrors
     ) -> tuple[int, bool]:
         if hold == 0:
             table = half_step_table(drive, self.robot.n, self.t, self.h, len(rows) - 1)
@@ -329,19 +343,31 @@ class Stepper:
         engine = self._engine
         pushed = engine.pushed(wrenches)
         self._stale = False
-        start, h, m, first = self.t, self.h, len(rows), 0
+        start, h, m, first, asked = self.t, self.h, len(rows), 0, 0
+        follows = drive if hold == 0 else None
+        sampled, refined = [*errors.rows, m], None
         while True:
-            end = min(first + engine.at_once, m - 1) + 1
+            if first == sampled[0]:
+                now = table[0 if follows else min(first // hold, len(table) - 1)]
+                refined = self._refined(follows, start + first * h, now, pushed)
+            last = next(k for k in sampled if k > first)
+            end = min(asked + engine.at_once, m - 1, last) + 1
             self._since = start + first * h
             part_q, part = rows_q[first:end], rows[first:end]
             done = engine.rows(self._state, (table, hold), pushed, h, self.method, first, part_q, part)
             if done > 0:
                 self._drive[:] = part[done - 1, DRIVE, -self.robot.n :]
+            if first == sampled[0]:
+                if done > 1:
+                    errors.add((part_q[1], part[1, QD]), refined)
+                del sampled[0]
             if first + done < end or end == m:
                 return first + done, False
             first = end - 1
-            if not go_on(start + first * h):
-                return end, True
+            if first == asked + engine.at_once:
+                asked = first
+                if not go_on(start + first * h):
+                    return end, True
 
 
 def simulate(
@@ -369,9 +395,10 @@ def simulate(
     dac_period: s, a whole number of steps h; h if not given. wrenches: as in `Robot.inverse_dynamics`, held throughout,
     or a function f(t, q, qd) called at every step, for what the environment does to the links. go_on(t): asked now and
     then, as the motion reaches t, whether to go on. A motion that cannot go on, or shall not, ends early with
-    `failure`, and what was computed is kept. near: of closed chains, a configuration on whose branch q0 is.
-    through_singularities: closed chains move, by multipliers, on through dead points and other singularities, carried
-    by their speed, with their loops closed; `all_q` of the result says where all joints are.
+    `failure`, and what was computed is kept. Fixed steps that are too coarse for the motion bring a StepSizeWarning,
+    which names better ones; the estimate is in `step_error`. near: of closed chains, a configuration on whose branch
+    q0 is. through_singularities: closed chains move, by multipliers, on through dead points and other singularities,
+    carried by their speed, with their loops closed; `all_q` of the result says where all joints are.
     """
     if through_singularities:
         robot = robot.through_singularities()
@@ -382,4 +409,7 @@ def simulate(
     hold = steps_per_period(h if dac_period is None else dac_period, h)
     if of_time(drive):
         hold, drive = (0, drive) if dac_period is None else (hold, lambda t, q, qd, f=drive: f(t))
-    return stepper.record(drive, rows - 1, hold, wrenches, go_on, through_singularities)
+    result = stepper.record(drive, rows - 1, hold, wrenches, go_on, through_singularities)
+    if result.warning:
+        warnings.warn(result.warning, StepSizeWarning, stacklevel=2)
+    return result

@@ -82,6 +82,16 @@ class LoopEngine(Engine):
             self.singularity = Singularity(t, q, self.robot.weakest_loop(q))
         return done
 
+    def refined(self, state: State, halves: Held, pushed: Any, h: float, method: str) -> tuple[Floats, Floats] | None:
+        q, v, vd, tau = (x.copy() for x in state)
+        arrays = [each for part in self._call[2:] for each in part if isinstance(each, np.ndarray)]
+        before = [each.copy() for each in arrays]
+        ahead = pushed, 0.5 * h, 0, 2, RUNGE_KUTTA[method], *self._no_rows
+        done = compiled_call(*self._call, self.motors, q, v, vd, tau, *halves, *ahead)
+        for each, old in zip(arrays, before, strict=True):
+            each[:] = old
+        return (q, v) if done == 2 else None
+
     def all_joints(self) -> tuple[Floats, Floats] | None:
         speeds = self.loops.qd if self.loops.by_multipliers else self.loops.vectors[QD]
         return (self.loops.q.copy(), speeds.copy()) if self._known else None
