@@ -11,9 +11,8 @@ import pinocchio as pin
 
 from bench.compare import alternate, require_same
 from dyn_core.dynamics.linear_solvers import cholesky_solve
-from dyn_core.dynamics.tree.aba import aba_batch
-from dyn_core.dynamics.tree.mass_matrix_solve import by_matrices_batch
 from dyn_core.dynamics.tree.record import pack
+from dyn_core.dynamics.tree.state_kernels import forward_by_matrices, forward_dynamics
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.mechanism import Frame, Mechanism
 from dyn_core.robots.customised import general_operations
@@ -94,13 +93,14 @@ def measure(n: int) -> Chain:
     q, qd, tau = np.random.default_rng(0).uniform(-0.1, 0.1, (3, STATES, n))
     none = np.empty((STATES, 0, 6))
     qdd = np.empty((2, STATES, n))
+    A = np.empty((STATES, n, n))
     states = list(zip(q, qd, tau, strict=True))
 
     def recursive() -> object:
-        return compiled_call(aba_batch, record, q, qd, tau, none, qdd[0])
+        return compiled_call(forward_dynamics.rows, record, q, qd, tau, none, qdd[0])
 
     def matrices() -> object:
-        return compiled_call(by_matrices_batch, record, q, qd, tau, none, qdd[1])
+        return compiled_call(forward_by_matrices.rows, record, q, qd, tau, none, A, qdd[1])
 
     def pinocchio() -> object:
         return [pin.aba(model, data, *state) for state in states]

@@ -12,11 +12,8 @@ import pinocchio as pin
 from bench.compare import Comparison, compare
 from bench.suites.dynamics import peer_of, without_friction
 from dyn_core import Robot, load_robot
-from dyn_core.dynamics.tree.aba import aba_batch
-from dyn_core.dynamics.tree.batch_simd import IN_LANES
-from dyn_core.dynamics.tree.crba import mass_matrix_batch
 from dyn_core.dynamics.tree.record import pack
-from dyn_core.dynamics.tree.rnea import rnea_batch
+from dyn_core.dynamics.tree.state_kernels import forward_dynamics, inverse_dynamics, mass_matrix
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.mechanism import Mechanism
 from dyn_core.robots import TreeRobot, customise
@@ -100,19 +97,19 @@ def _kernels(robot: Robot) -> list[Comparison]:
     """The compiled loops over many states, on one core."""
     n, record = robot.n, pack(robot.mechanism)
     q, qd, x = np.random.default_rng(0).uniform(-1.0, 1.0, (3, ROWS, n))
-    none = (np.empty((ROWS, 0, 6)),)
-    kernels: dict[Model, tuple[Any, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]] = {
-        "inverse": (rnea_batch, (q, qd, x), none, (n,)),
-        "direct": (aba_batch, (q, qd, x), none, (n,)),
-        "mass_matrix": (mass_matrix_batch, (q,), (), (n, n)),
+    none = np.empty((ROWS, 0, 6))
+    kernels: dict[Model, tuple[Any, tuple[Any, ...], tuple[int, ...]]] = {
+        "inverse": (inverse_dynamics, (q, qd, x, none), (n,)),
+        "direct": (forward_dynamics, (q, qd, x, none), (n,)),
+        "mass_matrix": (mass_matrix, (q,), (n, n)),
     }
     rows = []
-    for model, (general, arguments, more, shape) in kernels.items():
-        own = customised_module(robot.mechanism, model).batch
+    for model, (general, arguments, shape) in kernels.items():
+        own = customised_module(robot.mechanism, model).call
         found, expected = np.empty((2, ROWS, *shape))
-        for how, (ours, peer) in {"kernel": (own, general), "in lanes": (IN_LANES[own], IN_LANES[general])}.items():
+        for how, (ours, peer) in {"kernel": (own.rows, general.rows), "in lanes": (own.lanes, general.lanes)}.items():
             mine = partial(compiled_call, ours, record, *arguments, found)
-            theirs = partial(compiled_call, peer, record, *arguments, *more, expected)
+            theirs = partial(compiled_call, peer, record, *arguments, expected)
             mine(), theirs()
             row = compare(f"{robot.name}: {model}, {how}", mine, "general", theirs, 1.0, (found, expected))
             rows.append(replace(row, ours=row.ours / ROWS, theirs=row.theirs / ROWS))

@@ -53,6 +53,37 @@ def cholesky_solve(A, x):
 
 
 @uncounted
+def moves(d):
+    """Whether a joint moves any inertia."""
+    return d > 0.0
+
+
+@uncounted
+def solve_from_tips(A, x):
+    """Solve A x = b for the mass matrix A, in place: its lower triangle becomes L and D of A = L^T D L, x the solution.
+
+    The last joint is eliminated first: then the zeros between joints of different branches stay (Featherstone, Rigid
+    Body Dynamics Algorithms, 2008, section 6.5), and D is what `articulated_bodies` calls so.
+    """
+    n = x.shape[0]
+    status = OK
+    for k in range(n - 1, -1, -1):
+        if not moves(A[k, k]):
+            status = SINGULAR
+        for i in range(k - 1, -1, -1):
+            a = A[k, i] / A[k, k]
+            for j in range(i + 1):
+                A[i, j] -= a * A[k, j]
+            A[k, i] = a
+            x[i] -= a * x[k]
+    for k in range(n):
+        x[k] /= A[k, k]
+        for i in range(k):
+            x[k] -= A[k, i] * x[i]
+    return status
+
+
+@uncounted
 def pivoted_cholesky(S, order, independent):
     """S = L L^T for symmetric semidefinite S (k, k), its rows and columns in the order (k,) of falling pivots.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,38 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     return numba.njit(cache=True, **OPTIONS, **options)(function)
 
 
-def part(function: Callable[..., Any]) -> Any:
+def part(function: Callable[..., Any], **options: Any) -> Any:
     """A kernel that takes other kernels as arguments: compiled into those that call it, and cached with them."""
-    if numba is None:
-        return function
-    return numba.njit(**OPTIONS, forceinline=True)(function)
+    return function if numba is None else numba.njit(**OPTIONS, forceinline=True, **options)(function)
+
+
+def uncounted_part(function: Callable[..., Any]) -> Any:
+    """The same, which counts no references, see `uncounted`."""
+    return part(function, _nrt=False)
+
+
+def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's arguments."""
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
+
+
+def generated(text: str, place: Callable[..., Any], names: dict[str, Any]) -> Any:
+    """The function that a text defines, over these names, at the place of another function.
+
+    In its file, by whose content machine code is kept, and at its line, where numba reads the source. A closure would
+    do as well, but numba could not keep its machine code for the next process.
+    """
+    code = place.__code__
+    exec(compile("\n" * (code.co_firstlineno - 1) + text.lstrip(), code.co_filename, "exec"), names)
+    return names[text.split("(")[0].split()[-1]]
+
+
+def rebound(function: Callable[..., Any], place: Callable[..., Any], **names: Any) -> Any:
+    """A function as it is, but with other values of some global names, at the place of another function."""
+    code = function.__code__.replace(
+        co_filename=place.__code__.co_filename, co_firstlineno=place.__code__.co_firstlineno
+    )
+    return FunctionType(code, function.__globals__ | names, function.__name__)
 
 
 def entry(function: Callable[..., Any]) -> Any:

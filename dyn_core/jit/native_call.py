@@ -18,13 +18,14 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dyn_core.arrays import Floats
 
-from .kernel import COMPILED, kernel, part
+from .kernel import COMPILED, argument_names, generated, kernel, part
 
 try:
     from llvmlite import ir
@@ -45,10 +46,10 @@ KIND, DATA, DIMENSIONS, SHAPE, DTYPE, FLAGS = 1, 2, 3, 4, 7, 8
 CONTIGUOUS_AND_ALIGNED = 0x101
 LOW_HALF = 0xFFFFFFFF
 
-NONE, ARRAY, FLOAT64, NEW, MODEL, ROWS, COLUMNS, AXES, SIZES, GIVEN, BESIDE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 15
+NONE, ARRAY, FLOAT64, NEW, AXES, SIZES, GIVEN, BOUND = 0, 1, 2, 3, 4, 5, 7, 12
 """Words of the context that a native call is bound to: addresses of None, of numpy's array type, its float64 and its
-PyArray_New; data and shape of the model; number and sizes (2) of the answer's axes; sizes (5) of the given vectors;
-data, rows and columns of further arrays."""
+PyArray_New; number and sizes (2) of the answer's axes; sizes (5) of the given vectors; data, rows and columns of the
+arrays that it is bound to."""
 
 METH_FASTCALL = 0x0080
 PYARRAY_NEW, NPY_DOUBLE = 93, 12  # place in numpy's table of C functions, and its number of float64
@@ -110,15 +111,9 @@ def bound_to(self):
 
 
 @kernel
-def model(context):
-    """The model that a native call is bound to."""
-    return carray(_float_pointer(context[MODEL]), (context[ROWS], context[COLUMNS]))
-
-
-@kernel
-def beside(context, k):
-    """The k-th of the further arrays, a matrix."""
-    at = BESIDE + 3 * k
+def bound(context, k):
+    """The k-th of the arrays that a native call is bound to, a matrix."""
+    at = BOUND + 3 * k
     return carray(_float_pointer(context[at]), (context[at + 1], context[at + 2]))
 
 
@@ -191,29 +186,34 @@ class _Definition(ctypes.Structure):
 
 
 SOURCE = """
-def {name}(self, arguments, count):
+def native_{name}(self, arguments, count):
     context, a = bound_to(self), words(arguments)
     if count != {count} or not ({checks}):
         return no_answer(context)
     answer = {new}
     if answer == 0:
         return answer
-    return answered(context, answer, function(model(context), {views}))
+    return answered(context, answer, function({views}))
 """
-"""A closure over the function would do as well, but numba could not keep its machine code for the next process."""
 
 
 class NativeCall:
-    """What makes native calls of function(model, *further arrays, *given vectors, answer) -> status; a decorator.
+    """What makes native calls of function(record, *further arrays, *given vectors, answer) -> status; a decorator.
 
-    Where no shape of an answer is given there is none: the first vector itself is handed back, None where it fails.
+    Where no shape of an answer is given there is none: the first vector itself is handed back, None where it fails. An
+    argument `wrenches` is no vector: a native call has no wrenches.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__doc__ = function.__doc__
-        self._function = function
+        self.function = function
         self.compiled: Any = None
         """The C function; None before the first `bind`."""
+
+    @cached_property
+    def inlined(self) -> Any:
+        """The kernel, to be compiled into what is made of it."""
+        return part(self.function)
 
     def bind(self, record: Floats, given: tuple[int, ...], shape: tuple[int, ...], *further: Any) -> Any:
         """The built-in function of a model (its record is also its scratch space) and of further arrays.
@@ -223,41 +223,39 @@ class NativeCall:
         if not NATIVE_CALLS:
             return never
         if self.compiled is None:
-            self._compile(len(given), len(shape), further)
-        context = [id(None), id(np.ndarray), id(np.dtype(float)), NEW_ARRAY, record.ctypes.data, *record.shape]
+            self._compile(len(given), len(shape), (record, *further))
+        context = [id(None), id(np.ndarray), id(np.dtype(float)), NEW_ARRAY]
         context += [len(shape), *(*shape, 0, 0)[:2], *(*given, 0, 0, 0, 0)[:5]]
-        arrays = [each for one in further for each in (one if isinstance(one, tuple) else (one,))]
+        arrays = [each for one in (record, *further) for each in (one if isinstance(one, tuple) else (one,))]
         for array in map(np.atleast_2d, arrays):
             context += [array.ctypes.data, *array.shape]
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
         # The last argument is what Python takes for the function's module; here it keeps the arrays alive.
-        return make(ctypes.addressof(self._definition), np.array(context, np.int64), (record, *arrays))
+        return make(ctypes.addressof(self._definition), np.array(context, np.int64), tuple(arrays))
 
-    def _compile(self, count: int, axes: int, further: tuple[Any, ...]) -> None:
-        names = globals() | {"function": part(self._function)}
+    def _compile(self, count: int, axes: int, memory: tuple[Any, ...]) -> None:
+        names = globals() | {"function": self.inlined}
         views, k = [], 0
-        for one in further:
+        for one in memory:
             arrays = one if isinstance(one, tuple) else (one,)
-            parts = [f"beside(context, {k + i})" + "[0]" * (array.ndim == 1) for i, array in enumerate(arrays)]
+            parts = [f"bound(context, {k + i})" + "[0]" * (array.ndim == 1) for i, array in enumerate(arrays)]
             k += len(arrays)
             names[type(one).__name__] = type(one)
             views.append(f"{type(one).__name__}({', '.join(parts)})" if isinstance(one, tuple) else parts[0])
         views += [f"vector(a[{i}], context[{GIVEN + i}])" for i in range(count)]
-        view = {0: [], 1: ["vector(answer, context[SIZES])"], 2: ["matrix(answer, context[SIZES], context[SIZES + 1])"]}
+        views += [[], ["vector(answer, context[SIZES])"], ["matrix(answer, context[SIZES], context[SIZES + 1])"]][axes]
+        if "wrenches" in (arguments := argument_names(self.function)):
+            views.insert(arguments.index("wrenches"), "bound(context, 0)[:0]")
         text = SOURCE.format(
-            name=f"native_{self._function.__name__}",
+            name=self.function.__name__,
             count=count,
             checks=" and ".join(f"is_vector(context, a[{i}], context[{GIVEN + i}])" for i in range(count)),
             new="new_answer(self)" if axes else "kept(a[0])",
-            views=", ".join(views + view[axes]),
+            views=", ".join(views),
         )
-        # At the place of its function: in its file, by whose content machine code is kept, and at its line, where
-        # numba reads the source and Python 3.13 refuses the middle of a string.
-        place = self._function.__code__
-        exec(compile("\n" * (place.co_firstlineno - 1) + text.lstrip(), place.co_filename, "exec"), names)
         options = {"cache": True, "nopython": True, "error_model": "numpy", "fastmath": {"contract"}}
-        self.compiled = cfunc(intp(intp, intp, intp), **options)(names[f"native_{self._function.__name__}"])
+        self.compiled = cfunc(intp(intp, intp, intp), **options)(generated(text, self.function, names))
         self._definition = _Definition(b"native_call", self.compiled.address, METH_FASTCALL, None)
         _BOUND.append(self)
 

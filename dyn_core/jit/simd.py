@@ -148,14 +148,9 @@ def _not_all(builder: Any, value: Any) -> Any:
     return builder.not_(_all(builder, value))
 
 
-_operation(operator.add, vector, vector, 2, ir.IRBuilder.fadd)
-_operation(operator.iadd, vector, vector, 2, ir.IRBuilder.fadd)
-_operation(operator.sub, vector, vector, 2, ir.IRBuilder.fsub)
-_operation(operator.isub, vector, vector, 2, ir.IRBuilder.fsub)
-_operation(operator.mul, vector, vector, 2, ir.IRBuilder.fmul)
-_operation(operator.imul, vector, vector, 2, ir.IRBuilder.fmul)
-_operation(operator.truediv, vector, vector, 2, ir.IRBuilder.fdiv)
-_operation(operator.itruediv, vector, vector, 2, ir.IRBuilder.fdiv)
+for _name in ("add", "sub", "mul", "truediv"):
+    for _function in (getattr(operator, _name), getattr(operator, f"i{_name}")):
+        _operation(_function, vector, vector, 2, getattr(ir.IRBuilder, "f" + _name.removeprefix("true")))
 _operation(operator.neg, vector, vector, 1, ir.IRBuilder.fneg)
 _operation(min, vector, vector, 2, _chosen("<"))
 _operation(max, vector, vector, 2, _chosen(">"))
@@ -179,24 +174,20 @@ def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
     return yes(condition, yes, yes), generate
 
 
-@intrinsic
-def nearest(_: Any, value: Any) -> Any:
-    """The nearest whole number, as a float, of a vector or of a number."""
+def _rounded(name: str) -> Any:
+    """A whole number, as a float, of a vector or of a number."""
 
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _built_in("llvm.rint", args[0].type)(builder, *args)
+    @intrinsic
+    def rounded(_: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            return _built_in(name, args[0].type)(builder, *args)
 
-    return value(value), generate
+        return value(value), generate
+
+    return rounded
 
 
-@intrinsic
-def below(_: Any, value: Any) -> Any:
-    """The whole number below, as a float, of a vector or of a number."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _built_in("llvm.floor", args[0].type)(builder, *args)
-
-    return value(value), generate
+nearest, below = _rounded("llvm.rint"), _rounded("llvm.floor")
 
 
 @intrinsic
@@ -259,9 +250,13 @@ def empty(size):
 
 
 @njit(**OPTIONS, no_cpython_wrapper=True)  # Python has no such array
-def vectors(rows):
-    """Space (k,) of SIMD vectors for LANES rows of (count, k)."""
-    return in_lanes(empty(rows.shape[1]))
+def space(rows):
+    """For LANES rows of (count, ...): SIMD vectors in the shape of one, the same (k,), and the rows (count, k)."""
+    size = 1
+    for k in rows.shape[1:]:
+        size *= k
+    vectors = in_lanes(empty(size).reshape(*rows.shape[1:], LANES))
+    return vectors, vectors.reshape(size), rows.reshape(rows.shape[0], size)
 
 
 @njit(**OPTIONS, no_cpython_wrapper=True)

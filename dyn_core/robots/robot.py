@@ -12,6 +12,7 @@ import numpy as np
 from dyn_core.actuation.motors import Actuation
 from dyn_core.arrays import Bools, Floats, Ints
 from dyn_core.description import to_urdf
+from dyn_core.dynamics.tree.floating_base import UNIT
 from dyn_core.errors import InputError, SaturationWarning
 from dyn_core.jit.native_call import Natives
 from dyn_core.mechanism import Mechanism
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 Formulation = Literal["projection", "multipliers", "virtual_spring", "denoc"]
 FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers", "virtual_spring", "denoc")
 """How closed chains are computed."""
-QUATERNION_TOLERANCE = 1e-6
 
 
 class Robot(Natives, ABC):
@@ -346,7 +346,7 @@ def known_formulation(formulation: Formulation) -> Formulation:
 
 def _check_quaternion(q: Floats) -> None:
     length = np.linalg.norm(q[..., 3:7], axis=-1)
-    if (np.abs(length - 1.0) > QUATERNION_TOLERANCE).any():
+    if (np.abs(length**2 - 1.0) > UNIT).any():
         worst = float(np.asarray(length).flat[np.argmax(np.abs(length - 1.0))])
         raise InputError(f"q[3:7] must be a unit quaternion (x, y, z, w); its length is {worst:.6g}")
 

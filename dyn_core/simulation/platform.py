@@ -9,7 +9,8 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.loops.virtual_springs import fastest_rate
-from dyn_core.dynamics.platform.integrators import platform_rows, platform_state
+from dyn_core.dynamics.platform.integrators import platform_rows, platform_scratch
+from dyn_core.dynamics.tree.integrators import RUNGE_KUTTA
 from dyn_core.errors import InputError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.closed.parallel_robot import ParallelRobot
@@ -82,9 +83,8 @@ def simulate_platform(
     r = len(par.rows)
     springs = np.zeros((2, 0)) if k is None else np.array([per_row("k", k, r, True), per_row("b", b, r)])
     sprung = springs.shape[1] > 0
-    now = platform_state(
-        par, seven[0], np.concatenate([v[0, :3] @ R, v[0, 3:] @ R]), at[0, : n * sprung], rates[0, : n * sprung]
-    )
+    q = np.concatenate([seven[0], at[0, : n * sprung]])
+    u = np.concatenate([v[0, :3] @ R, v[0, 3:] @ R, rates[0, : n * sprung]])
     substeps = steps_within(h, substeps, _fastest(robot, at[0], springs) if sprung else 0.0)
     table = _table(robot, drive, rows, h / substeps, substeps)
     out, gaps, tau = np.zeros((rows, 13 + 2 * n)), np.zeros((rows, 2, len(par.rows))), np.zeros((rows, robot.n))
@@ -92,8 +92,8 @@ def simulate_platform(
     smooth = robot if not robot.mechanism.Fs.any() else robot.with_continuous_friction(robot.neutral(), h / substeps)
     watched = not (through_singularities or sprung)
     filled = compiled_call(
-        platform_rows, smooth.layout.record.copy(), par, motors, springs, now, table, pushed, h / substeps, substeps,
-        watched, out, gaps, tau,
+        platform_rows, smooth.layout.record.copy(), par, motors, springs, platform_scratch(par, q, u), q, u, table,
+        pushed, h / substeps, substeps, RUNGE_KUTTA["rk4"], watched, out, gaps, tau,
     )  # fmt: skip
     failure = ""
     if filled < rows:

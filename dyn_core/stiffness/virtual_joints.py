@@ -14,8 +14,8 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.loops.constraints import TYPE, constraint_terms, pack_rows
-from dyn_core.dynamics.tree.kinematics import frame_jacobian_batch, frame_pose_batch
 from dyn_core.dynamics.tree.model import TreeModel
+from dyn_core.dynamics.tree.state_kernels import frame_jacobian, frame_pose
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Compliance, Frame, Mechanism
@@ -112,8 +112,7 @@ class VirtualJoints:
         x = np.zeros((len(q), self.mechanism.n))
         x[:, self.of_joint] = q
         E = np.empty((len(x), 6, self.mechanism.n))
-        at = self._model.frame(frame)
-        self._model.batch(frame_jacobian_batch, (len(x),), E, x, *([each] for each in at))
+        self._model.batch(frame_jacobian, (len(x),), E, [self._model.frame(frame)], x)
         Y = E @ (self._G[:, self.springs] @ self._L)
         return Y @ Y.transpose(0, 2, 1)
 
@@ -206,13 +205,13 @@ class VirtualJoints:
     def pose(self, x: Floats, frame: str) -> Floats:
         """(4, 4) of a frame at positions x of all joints, virtual ones too."""
         pose = np.empty((4, 4))
-        self._model.batch(frame_pose_batch, (), pose, x, *([each] for each in self._model.frame(frame)))
+        self._model.batch(frame_pose, (), pose, [self._model.frame(frame)], x)
         return pose
 
     def jacobian(self, x: Floats, frame: str) -> Floats:
         """(6, all joints)."""
         E = np.empty((6, len(x)))
-        self._model.batch(frame_jacobian_batch, (), E, x, *([each] for each in self._model.frame(frame)))
+        self._model.batch(frame_jacobian, (), E, [self._model.frame(frame)], x)
         return E @ self._G
 
     def closure(self, x: Floats) -> tuple[Floats, Floats]:

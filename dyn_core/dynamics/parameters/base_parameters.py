@@ -39,7 +39,7 @@ from dyn_core.mechanism import BASE, PRISMATIC, Mechanism
 from dyn_core.spatial.poses import skew
 
 from ..tree.record import pack
-from .regressor import FS, FV, IA, INERTIAL, WIDTH, parameter_names, regressor_batch
+from .regressor import FS, FV, IA, INERTIAL, WIDTH, parameter_names, regressor
 
 XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(INERTIAL)
 TRANSLATES, TURNS_ON_ONE_DIRECTION, TURNS_FREELY = range(3)
@@ -278,7 +278,7 @@ def base_parameters_by_rank(
     count = max(60, 2 * len(selected))
     q, qd, qdd = (rng.uniform(-2.0, 2.0, (count, n)) for _ in range(3))
     Y = np.empty((count, n, WIDTH * n))
-    compiled_call(regressor_batch, pack(mechanism), q, qd, qdd, Y)
+    compiled_call(regressor.rows, pack(mechanism), q, qd, qdd, Y)
     W = Y.reshape(-1, WIDTH * n)[:, selected]
     norms = np.linalg.norm(W, axis=0)
     effective = norms > RANK * norms.max()

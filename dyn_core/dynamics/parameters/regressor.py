@@ -11,13 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.kernel import kernel
+from dyn_core.jit.state_kernel import StateKernel
 from dyn_core.jit.status import NOT_FINITE, OK
 from dyn_core.mechanism import PRISMATIC, Mechanism
-from dyn_core.spatial.tuples import add, cross, load3, load9, rotate, store3, symmetric_times, unrotate
+from dyn_core.spatial.tuples import add, cross, load3, load9, rotate, symmetric_times
 
-from ..tree.record import PARENT, SIGMA, VD, WD, A, L, place, start_fixed
-from ..tree.rnea import velocity_step
+from ..tree.record import PARENT, SIGMA, A, L, start_fixed
+from ..tree.rnea import body_motion
 
 KINDS = ("XX", "XY", "XZ", "YY", "YZ", "ZZ", "MX", "MY", "MZ", "M", "Ia", "Fv", "Fs")
 WIDTH = len(KINDS)
@@ -63,27 +64,17 @@ def unit_wrench(k, w, wd, vd):
     return add(cross(wd, e), cross(w, cross(w, e))), cross(e, vd)
 
 
-@kernel
-def joint_regressor(record, q, qd, qdd, Y):
+@StateKernel
+def regressor(record, q, qd, qdd, Y):
     """Y (n, 13 n): the motion by (18)-(21), then each unit wrench handed down to the base by (28)-(31)."""
+    start_fixed(record, 1.0)
     n = q.shape[0]
     for i in range(n):
         for k in range(WIDTH * n):
             Y[i, k] = 0.0
     for j in range(n):
         row = record[j + 1]
-        up = record[int(row[PARENT])]
-        a, p = place(row, q[j])
-        w, angular, linear = velocity_step(row, up, a, p, qd[j])
-        wdi = load3(up, WD)
-        wd = add(unrotate(a, wdi), angular)
-        vd = add(unrotate(a, add(load3(up, VD), cross(wdi, p))), linear)
-        if row[SIGMA] == PRISMATIC:
-            vd = (vd[0], vd[1], vd[2] + qdd[j])
-        else:
-            wd = (wd[0], wd[1], wd[2] + qdd[j])
-        store3(row, WD, wd)
-        store3(row, VD, vd)
+        w, wd, vd = body_motion(row, record[int(row[PARENT])], q[j], qd[j], qdd[j])
         for k in range(INERTIAL):
             f, m = unit_wrench(k, w, wd, vd)
             i = j + 1
@@ -102,13 +93,3 @@ def joint_regressor(record, q, qd, qdd, Y):
         for k in range(WIDTH * n):
             nothing += 0.0 * Y[i, k]
     return OK if nothing == 0.0 else NOT_FINITE
-
-
-@entry
-def regressor_batch(record, q, qd, qdd, Y):
-    """`joint_regressor` on a fixed base over rows; Y (batch, n, 13 n)."""
-    status = OK
-    start_fixed(record, 1.0)
-    for b in range(q.shape[0]):
-        status = max(status, joint_regressor(record, q[b], qd[b], qdd[b], Y[b]))
-    return status

@@ -40,7 +40,7 @@ from ..linear_solvers import cholesky_solve
 from ..loops.constraints import FIRST, constraint_values
 from ..loops.dampers import angular_velocity, damp_group, group_end, turn_against
 from ..tree.aba import articulated_bodies
-from ..tree.integrators import moved, rates
+from ..tree.integrators import WORK, step_on
 from ..tree.kinematics import body_poses
 from ..tree.record import GRAVITY, MS, RW, F, J, M, N, V, W, start_fixed
 from .dynamics import accelerate, leg_velocities, platform_block
@@ -48,46 +48,31 @@ from .jacobians import branch, linearise
 from .leg_closure import close_legs, leg_matrices
 from .state import JOINT, JOINTS, NU, NUD, QD, ROW, Parallel, along_freedoms, stand, twist
 
-STAGES = 4  # of the classical Runge-Kutta method, with its drive at the start, the middle and the end of a step
 
+class PlatformScratch(NamedTuple):
+    """Forces and accelerations where platform and legs are, and scratch of the integrator."""
 
-class PlatformState(NamedTuple):
-    """Where platform and legs are, and scratch of the integrator."""
-
-    pose: Floats
-    """(7,)."""
-    v: Floats
-    """(6,) twist in the platform's axes."""
-    q: Floats
-    """(K,) joints of the legs; (0,) where they follow the platform."""
-    qd: Floats
     tau: Floats
     """(f,) active forces."""
+    vd: Floats
+    """(6,), or (6 + K,) with springs."""
     phi: Floats
     """(r,) what the springs give way by."""
     phid: Floats
     """(r,)."""
     pull: Floats
     """(r,) forces of the springs and dampers."""
-    trial: Floats
-    """(7,)."""
     total: Floats
-    """(K,)."""
-    x: Floats
-    """(2, 6 + K) displacement and velocity at a stage."""
-    xd: Floats
-    """(STAGES, 6 + K)."""
-    vd: Floats
-    """(STAGES + 1, 6 + K)."""
+    """(K,) forces of all joints."""
+    work: Floats
+    """Of `step_on`."""
 
 
-def platform_state(par: Parallel, pose: Floats, v: Floats, q: Floats, qd: Floats) -> PlatformState:
-    """A PlatformState with scratch of its own."""
-    n, f, r = len(q), len(par.active), len(par.rows)
-    return PlatformState(
-        pose.copy(), v.copy(), q.copy(), qd.copy(), np.zeros(f), np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(7),
-        np.zeros(n), np.zeros((2, 6 + n)), np.zeros((STAGES, 6 + n)), np.zeros((STAGES + 1, 6 + n)),
-    )  # fmt: skip
+def platform_scratch(par: Parallel, q: Floats, v: Floats) -> PlatformScratch:
+    """Scratch for a state q, v."""
+    r, n = len(par.rows), len(par.at) - 7
+    empty = np.zeros(len(par.active)), np.zeros(len(v)), np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(n)
+    return PlatformScratch(*empty, np.zeros((WORK, len(q))))
 
 
 @kernel
@@ -121,7 +106,7 @@ def closed_slope(record, par, motors, pose, v, drive, wrenches, tau, vd):
 
 
 @kernel
-def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, state, vd):
+def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, scratch, vd):
     """Accelerations vd (6 + K,) of the platform, in its own axes, and of all legs' joints, held by springs (2, r)."""
     n = par.at.shape[0] - 7
     par.at[:n] = q
@@ -131,12 +116,12 @@ def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, 
     row = record[n + 1]
     r = load9(row, RW)
     u, w = rotate(r, load3(v, 0)), rotate(r, load3(v, 3))
-    constraint_values(record, par.rows, state.phi)
-    total = state.total
+    constraint_values(record, par.rows, scratch.phi)
+    total = scratch.total
     total[:] = 0.0
-    active_forces(par, motors, drive, qd, state.tau)
-    for a in range(state.tau.shape[0]):
-        total[int(par.active[a])] = state.tau[a]
+    active_forces(par, motors, drive, qd, scratch.tau)
+    for a in range(scratch.tau.shape[0]):
+        total[int(par.active[a])] = scratch.tau[a]
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for i in range(par.legs.shape[0]):
         leg = par.legs[i]
@@ -147,12 +132,12 @@ def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, 
             rate = f[0] * u[0] + f[1] * u[1] + f[2] * u[2] + m[0] * w[0] + m[1] * w[1] + m[2] * w[2]
             for c in range(count):
                 rate += par.C[first + k, c] * qd[first + c]
-            state.phid[r0 + k] = rate
-            state.pull[r0 + k] = springs[0, r0 + k] * state.phi[r0 + k]
-        turn = damp_leg(record, par.rows[r0 : r0 + count], springs[1, r0 : r0 + count], w, qd, state, r0)
+            scratch.phid[r0 + k] = rate
+            scratch.pull[r0 + k] = springs[0, r0 + k] * scratch.phi[r0 + k]
+        turn = damp_leg(record, par.rows[r0 : r0 + count], springs[1, r0 : r0 + count], w, qd, scratch, r0)
         moment = sub(moment, turn)
         for k in range(count):
-            pull = -state.pull[r0 + k]
+            pull = -scratch.pull[r0 + k]
             for c in range(count):
                 total[first + c] += par.C[first + k, c] * pull
             f, m = load3(par.D[k], 0), load3(par.D[k], 3)
@@ -170,8 +155,8 @@ def sprung_slope(record, par, motors, springs, pose, v, q, qd, drive, wrenches, 
 
 
 @kernel
-def damp_leg(record, rows, b, w, qd, state, r0):
-    """Dampers of a leg's rows, which begin at r0, into state.pull and state.total; returns the moment against which
+def damp_leg(record, rows, b, w, qd, scratch, r0):
+    """Dampers of a leg's rows, which begin at r0, into scratch.pull and scratch.total; returns the moment against which
     they turn the platform (at w, rad/s): none, unless it is the first body of the cut joint."""
     platform = qd.shape[0] + 1
     turn = (0.0, 0.0, 0.0)
@@ -179,12 +164,16 @@ def damp_leg(record, rows, b, w, qd, state, r0):
     while k < rows.shape[0]:
         end, body = group_end(rows, k), int(rows[k, FIRST])
         at = w if body == platform else angular_velocity(record, body, qd)
-        phi, rates, pull = state.phi[r0 + k : r0 + end], state.phid[r0 + k : r0 + end], state.pull[r0 + k : r0 + end]
+        phi, rates, pull = (
+            scratch.phi[r0 + k : r0 + end],
+            scratch.phid[r0 + k : r0 + end],
+            scratch.pull[r0 + k : r0 + end],
+        )
         moment = damp_group(record[body], rows[k:end], b[k:end], phi, rates, at, pull)
         if body == platform:
             turn = add(turn, moment)
         else:
-            turn_against(record, body, moment, state.total)
+            turn_against(record, body, moment, scratch.total)
         k = end
     return turn
 
@@ -224,82 +213,46 @@ def free_platform(record, par, v, force, moment, push, vd):
     return status
 
 
+@kernel
+def slope(memory, motors, q, v, drive, wrenches, _, vd):
+    """Accelerations vd at q, v: the `dynamics` of `step_on`."""
+    record, par, springs, scratch = memory
+    if springs.shape[1] == 0:
+        return closed_slope(record, par, motors, q, v, drive, wrenches, scratch.tau, vd)
+    return sprung_slope(record, par, motors, springs, q[:7], v[:6], q[7:], v[6:], drive, wrenches, scratch, vd)
+
+
 @entry
-def platform_rows(record, par, motors, springs, state, drives, wrenches, h, substeps, watched, out, gaps, forces):
+def platform_rows(
+    record, par, motors, springs, scratch, q, v, drives, wrenches, h, substeps, table, watched, out, gaps, forces
+):
     """Fill out (m, 13 + 2 K), gaps (m, 2, r) and forces (m, f), one row per `substeps` steps of h; returns how many.
 
-    drives: (1, f) held, or two rows per step of h and one more, at its start, middle and end. watched: a motion ends
-    before det K changes its sign. A row is the pose (7), the twist (6) in the platform's axes, joints and their rates.
+    q: the pose (7), v: the twist (6) in the platform's axes, both with the K joints behind where springs hold these.
+    drives: (1, f) held, or two rows per step of h and one more, at its start, middle and end. table: of the method.
+    watched: a motion ends before det K changes its sign. A row is pose, twist, joints and their rates.
     """
-    size = state.xd.shape[1]
-    n = size - 6
-    x, u = state.x[0], state.x[1]
+    memory = record, par, springs, scratch
+    n, last = par.at.shape[0] - 7, drives.shape[0] - 1
     for i in range(out.shape[0]):
-        for s in range(substeps if i > 0 else 0):
-            step = 2 * ((i - 1) * substeps + s)
-            for stage in range(STAGES + 1):
-                part = (0.0, 0.5, 0.5, 1.0, 0.0)[stage]
-                x[:] = 0.0
-                u[:6] = state.v
-                u[6:] = state.qd
-                if stage == STAGES:
-                    for j in range(size):
-                        x[j] = h / 6.0 * (state.xd[0, j] + 2.0 * (state.xd[1, j] + state.xd[2, j]) + state.xd[3, j])
-                        u[j] += h / 6.0 * (state.vd[0, j] + 2.0 * (state.vd[1, j] + state.vd[2, j]) + state.vd[3, j])
-                elif stage > 0:
-                    for j in range(size):
-                        x[j] = part * h * state.xd[stage - 1, j]
-                        u[j] += part * h * state.vd[stage - 1, j]
-                moved(state.pose, x[:6], state.trial)
-                if stage == STAGES:
-                    break
-                for j in range(n):
-                    state.total[j] = state.q[j] + x[6 + j]
-                drive = drives[min(step + int(2.0 * part), drives.shape[0] - 1)]
-                a = state.vd[STAGES]
-                found = at_stage(record, par, motors, springs, u, drive, wrenches, state, a)
-                if found != OK:
-                    return i
-                rates(state.trial, x[:6], u[:6], a[:6], state.xd[stage, :6], state.vd[stage, :6])
-                for j in range(6, size):
-                    state.xd[stage, j] = u[j]
-                    state.vd[stage, j] = a[j]
-            nothing = 0.0
-            for j in range(size):
-                nothing += 0.0 * x[j] + 0.0 * u[j]
-            if nothing != 0.0:
+        for s in range(substeps if i > 0 else 1):
+            first, status = 0, OK
+            if i > 0:
+                first = min(2 * ((i - 1) * substeps + s), last)
+                drive = drives[first : first + 3]
+                status = step_on(slope, memory, motors, q, v, scratch.vd, drive, wrenches, h, table, scratch.work)
+                first = min(first + 2, last)
+            if status == OK:
+                status = slope(memory, motors, q, v, drives[first], wrenches, scratch.tau, scratch.vd)
+            if status != OK:
                 return i
-            state.pose[:] = state.trial
-            state.v[:] = u[:6]
-            for j in range(n):
-                state.q[j] += x[6 + j]
-                state.qd[j] = u[6 + j]
-        state.trial[:] = state.pose
-        u[:6] = state.v
-        u[6:] = state.qd
-        state.total[:] = state.q
-        drive = drives[min(2 * i * substeps, drives.shape[0] - 1)]
-        status = at_stage(record, par, motors, springs, u, drive, wrenches, state, state.vd[STAGES])
-        if status != OK or (watched and branch(par) <= 0.0):
+        if watched and branch(par) <= 0.0:
             return i
-        out[i, :7] = state.pose
-        out[i, 7:13] = state.v
-        k = par.at.shape[0] - 7
-        out[i, 13 : 13 + k] = par.at[:k]
-        for j in range(k):
-            out[i, 13 + k + j] = state.qd[j] if n > 0 else par.vectors[QD, j]
-        gaps[i, 0] = state.phi
-        gaps[i, 1] = state.phid
-        forces[i] = state.tau
+        out[i, :7] = q[:7]
+        out[i, 7:13] = v[:6]
+        out[i, 13 : 13 + n] = par.at[:n]
+        out[i, 13 + n :] = v[6:] if springs.shape[1] > 0 else par.vectors[QD]
+        gaps[i, 0] = scratch.phi
+        gaps[i, 1] = scratch.phid
+        forces[i] = scratch.tau
     return out.shape[0]
-
-
-@kernel
-def at_stage(record, par, motors, springs, u, drive, wrenches, state, a):
-    """Accelerations a at the pose state.trial, the legs' joints state.total and the velocities u."""
-    if springs.shape[1] == 0:
-        return closed_slope(record, par, motors, state.trial, u[:6], drive, wrenches, state.tau, a)
-    n = par.at.shape[0] - 7
-    q = par.kept[:n]
-    q[:] = state.total
-    return sprung_slope(record, par, motors, springs, state.trial, u[:6], q, u[6:], drive, wrenches, state, a)

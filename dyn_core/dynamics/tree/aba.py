@@ -7,7 +7,7 @@ IJ (angular). F and N hold -beta.
 
 from __future__ import annotations
 
-from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.kernel import kernel
 from dyn_core.jit.status import NOT_FINITE, OK, SINGULAR
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.spatial.tuples import (
@@ -35,6 +35,7 @@ from dyn_core.spatial.tuples import (
     unrotate,
 )
 
+from ..linear_solvers import moves
 from .force_elements import add_element_forces
 from .record import (
     ELEMENTS,
@@ -63,7 +64,6 @@ from .record import (
     U,
     passive_force,
     place,
-    start_fixed,
     wrench_on,
 )
 from .rnea import velocity_step
@@ -124,12 +124,6 @@ def times_skew(B, p):
         B[4] * p[2] - B[5] * p[1], B[5] * p[0] - B[3] * p[2], B[3] * p[1] - B[4] * p[0],
         B[7] * p[2] - B[8] * p[1], B[8] * p[0] - B[6] * p[2], B[6] * p[1] - B[7] * p[0],
     )  # fmt: skip
-
-
-@kernel
-def moves(d):
-    """Whether a joint moves any inertia."""
-    return d > 0.0
 
 
 @kernel
@@ -259,23 +253,3 @@ def articulated_bodies(record, q, qd, prescribed, wrenches, tau, qdd):
     if status != OK:
         return status
     return OK if nothing == 0.0 else NOT_FINITE
-
-
-@entry
-def aba_batch(record, q, qd, tau, wrenches, qdd):
-    """`articulated_bodies` on a fixed base over rows; wrenches (batch, n, 6), or (batch, 0, 6) for none."""
-    status = OK
-    start_fixed(record, 1.0)
-    for b in range(q.shape[0]):
-        status = max(status, articulated_bodies(record, q[b], qd[b], q[b, :0], wrenches[b], tau[b], qdd[b]))
-    return status
-
-
-@entry
-def mixed_batch(record, q, qd, prescribed, wrenches, tau, qdd):
-    """`articulated_bodies` on a fixed base over rows, with the accelerations of some joints given."""
-    status = OK
-    start_fixed(record, 1.0)
-    for b in range(q.shape[0]):
-        status = max(status, articulated_bodies(record, q[b], qd[b], prescribed, wrenches[b], tau[b], qdd[b]))
-    return status

@@ -9,7 +9,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from dyn_core.jit.kernel import SIMD, compiled_call, is_compiled
+from dyn_core.jit.kernel import compiled_call, is_compiled
+from dyn_core.jit.state_kernel import StateKernel
 from dyn_core.jit.status import OK, TOO_LARGE
 
 from ..workspaces import Workspaces
@@ -34,16 +35,16 @@ def run_batch(
 ) -> int:
     """Run kernel(*arguments(workspace, rows)) over `count` rows in as many shares as pay; returns the worst status.
 
-    Many rows run by SIMD where the kernel can and the angles allow it. Kernels release the GIL; every share works on a
-    workspace of its own. failed: is shown the workspace of a share that ends with another status than OK.
+    kernel: a StateKernel, or an entry over rows. Many rows run by SIMD where the kernel can and the angles allow it.
+    Kernels release the GIL; every share works on a workspace of its own. failed: is shown the workspace of a share that
+    ends with another status than OK.
     """
-    if SIMD and count >= MANY:
-        from .batch_simd import IN_LANES  # only now: most programs never need it
-
-        if kernel in IN_LANES:
-            status = _shared_out(IN_LANES[kernel], workspaces, count, arguments, failed, SMALLEST_SHARE_IN_LANES)
+    if isinstance(kernel, StateKernel):
+        if count >= MANY and kernel.lanes is not None:
+            status = _shared_out(kernel.lanes, workspaces, count, arguments, failed, SMALLEST_SHARE_IN_LANES)
             if status != TOO_LARGE:
                 return status
+        kernel = kernel.rows
     return _shared_out(kernel, workspaces, count, arguments, failed, SMALLEST_SHARE)
 
 

@@ -1,4 +1,4 @@
-"""The joint-space mass matrix, by Walker and Orin's third method (composite bodies) and by their first (columns).
+"""The joint-space mass matrix, by Walker and Orin's third method: composite bodies.
 
 Equation numbers are Swartz's. Composite bodies are kept as mass, first moments and inertia about the body frame's
 origin, which needs no division by the mass (a massless body is allowed).
@@ -6,7 +6,7 @@ origin, which needs no division by the mass (a massless body is allowed).
 
 from __future__ import annotations
 
-from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.kernel import kernel
 from dyn_core.jit.status import NOT_FINITE, OK
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.spatial.tuples import (
@@ -26,8 +26,7 @@ from dyn_core.spatial.tuples import (
     symmetric_product,
 )
 
-from .record import IA, IB, IJ, IM, MS, PARENT, SIGMA, A, J, L, M, place, start_fixed
-from .rnea import newton_euler
+from .record import IA, IB, IJ, IM, MS, PARENT, SIGMA, A, J, L, M, place
 
 
 @kernel
@@ -109,30 +108,3 @@ def write_base_inertia(row, H):
     for i in range(3):
         for k in range(3):
             H[k, 3 + i] = H[3 + i, k]
-
-
-@entry
-def mass_matrix_batch(record, q, H):
-    """`composite_bodies` over rows; q holds the joints only."""
-    status = OK
-    for b in range(q.shape[0]):
-        status = max(status, composite_bodies(record, q[b], H[b]))
-    return status
-
-
-@entry
-def mass_matrix_by_columns(record, q, zero, unit, column, H):
-    """The first method: column j is the inverse dynamics of a unit acceleration of joint j, without gravity."""
-    n = q.shape[0]
-    status = OK
-    start_fixed(record, 0.0)
-    status = max(status, newton_euler(record, q, zero, zero, record[:0], column))
-    for i in range(n):
-        H[i] = -column[i]
-    for j in range(n):
-        unit[j] = 1.0
-        status = max(status, newton_euler(record, q, zero, unit, record[:0], column))
-        unit[j] = 0.0
-        for i in range(n):
-            H[i, j] += column[i]
-    return status

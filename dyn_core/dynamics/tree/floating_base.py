@@ -1,4 +1,4 @@
-"""Robots whose base moves freely (Khalil, section 7).
+"""The motion of a base that moves freely (Khalil, section 7).
 
 Configuration (7 + n,): position of the base in the world, its orientation as a unit quaternion (x, y, z, w), joints.
 Velocity (6 + n,): linear velocity of the base's origin and angular velocity, both in the base's axes, joint rates.
@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from math import cos, sin, sqrt
 
-import numpy as np
-
-from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.kernel import kernel
 from dyn_core.jit.status import NOT_FINITE, OK
 from dyn_core.spatial.tuples import (
     add,
     cross,
     dot,
     load3,
+    load9,
     quaternion_rotation,
     rotate,
     scale,
@@ -32,126 +31,81 @@ from dyn_core.spatial.tuples import (
     unrotate,
 )
 
-from ..linear_solvers import cholesky_solve
-from .aba import articulated_bodies, start_body
-from .crba import composite_bodies
-from .kinematics import body_poses, write_jacobian, write_pose
+from .aba import start_body
+from .kinematics import BODY
 from .record import GRAVITY, PW, RW, VD, WD, F, N, V, W, wrench_on
-from .rnea import body_wrench, newton_euler
+from .rnea import body_wrench
+
+UNIT = 2e-6  # how far the squared length of a quaternion may be from 1
 
 
 @kernel
 def place_base(base, q):
-    """Pose of the base in the world; returns gravity in its axes."""
+    """Pose of the base in the world; NOT_FINITE where the orientation is not a unit quaternion."""
     r = quaternion_rotation((q[3], q[4], q[5], q[6]))
     store9(base, RW, r)
     store3(base, PW, (q[0], q[1], q[2]))
-    return unrotate(r, load3(base, GRAVITY))
+    return OK if abs(q[3] * q[3] + q[4] * q[4] + q[5] * q[5] + q[6] * q[6] - 1.0) < UNIT else NOT_FINITE
 
 
 @kernel
-def inverse(record, q, v, vd, wrenches, force):
-    """force (6 + n,) for a motion: the wrench that the base needs, and the joint forces."""
-    n = q.shape[0] - 7
+def gravity_on(base):
+    """Gravity in the axes of a base that is placed."""
+    return unrotate(load9(base, RW), load3(base, GRAVITY))
+
+
+@kernel
+def start_moved(record, v, vd, wrenches):
+    """A placed base that moves as given, and the wrench that this takes."""
     base = record[0]
-    g = place_base(base, q)
-    w = (v[3], v[4], v[5])
-    wd = (vd[3], vd[4], vd[5])
-    acceleration = sub((vd[0], vd[1], vd[2]), g)
+    w = load3(v, 3)
+    wd = load3(vd, 3)
+    acceleration = sub(load3(vd, 0), gravity_on(base))
     store3(base, W, w)
-    store3(base, V, (v[0], v[1], v[2]))
+    store3(base, V, load3(v, 0))
     store3(base, WD, wd)
     store3(base, VD, acceleration)
     f, m = body_wrench(base, w, wd, acceleration)
     if wrenches.shape[0] > 0:
-        push, turn = wrench_on(wrenches, n, -1)
+        push, turn = wrench_on(wrenches, v.shape[0] - 6, -1)
         f = sub(f, push)
         m = sub(m, turn)
     store3(base, F, f)
     store3(base, N, m)
-    status = newton_euler(record, q[7:], v[6:], vd[6:], wrenches, force[6:])
-    nothing = 0.0
-    for i in range(3):
-        force[i] = base[F + i]
-        force[3 + i] = base[N + i]
-        nothing += 0.0 * (force[i] + force[3 + i])
-    return status if nothing == 0.0 else NOT_FINITE
 
 
 @kernel
-def direct(record, q, v, prescribed, wrenches, force, vd):
-    """vd (6 + n,) under a force (6 + n,); joints whose acceleration is prescribed give their force instead."""
-    n = q.shape[0] - 7
+def start_free(record, v, wrenches, force):
+    """A placed base that moves as it must under a wrench, the first six of force."""
     base = record[0]
-    g = place_base(base, q)
-    w = (v[3], v[4], v[5])
+    w = load3(v, 3)
     store3(base, W, w)
-    store3(base, V, (v[0], v[1], v[2]))
+    store3(base, V, load3(v, 0))
     start_body(base, w)
-    push = (force[0], force[1], force[2])
-    turn = (force[3], force[4], force[5])
+    push, turn = load3(force, 0), load3(force, 3)
     if wrenches.shape[0] > 0:
-        f, m = wrench_on(wrenches, n, -1)
+        f, m = wrench_on(wrenches, v.shape[0] - 6, -1)
         push = add(push, f)
         turn = add(turn, m)
     store3(base, F, sub(load3(base, F), push))
     store3(base, N, sub(load3(base, N), turn))
-    status = articulated_bodies(record, q[7:], v[6:], prescribed, wrenches, force[6:], vd[6:])
-    acceleration = add(load3(base, VD), g)
-    nothing = 0.0
-    for i in range(3):
-        vd[i] = acceleration[i]
-        vd[3 + i] = base[WD + i]
-        nothing += 0.0 * (vd[i] + vd[3 + i])
-    return status if nothing == 0.0 else NOT_FINITE
-
-
-@entry
-def inverse_batch(record, q, v, vd, wrenches, force):
-    """`inverse` over rows; wrenches (batch, n + 1, 6) with the base first, or (batch, 0, 6)."""
-    status = OK
-    for b in range(q.shape[0]):
-        status = max(status, inverse(record, q[b], v[b], vd[b], wrenches[b], force[b]))
-    return status
-
-
-@entry
-def direct_batch(record, q, v, prescribed, wrenches, force, vd):
-    """`direct` over rows."""
-    status = OK
-    for b in range(q.shape[0]):
-        status = max(status, direct(record, q[b], v[b], prescribed, wrenches[b], force[b], vd[b]))
-    return status
-
-
-@entry
-def pose_batch(record, q, rows, frames, pose):
-    """Poses (batch, k, 4, 4) of k frames in the world."""
-    status = OK
-    for b in range(q.shape[0]):
-        place_base(record[0], q[b])
-        status = max(status, body_poses(record, q[b, 7:]))
-        for k in range(rows.shape[0]):
-            write_pose(record, rows[k], frames[k], pose[b, k])
-    return status
-
-
-@entry
-def jacobian_batch(record, q, row, frame, jacobian):
-    """Jacobians (batch, 6, 6 + n) of a frame's origin: world axes, from the velocity of base and joints."""
-    status = OK
-    for b in range(q.shape[0]):
-        place_base(record[0], q[b])
-        status = max(status, body_poses(record, q[b, 7:]))
-        write_jacobian(record, row, frame, jacobian[b, :, 6:])
-        write_base_jacobian(record, row, frame, jacobian[b])
-    return status
 
 
 @kernel
-def write_base_jacobian(record, row, frame, jacobian):
+def write_six(linear, angular, out):
+    """The first six of out; NOT_FINITE where they are not."""
+    store3(out, 0, linear)
+    store3(out, 3, angular)
+    nothing = 0.0
+    for i in range(6):
+        nothing += 0.0 * out[i]
+    return OK if nothing == 0.0 else NOT_FINITE
+
+
+@kernel
+def write_base_jacobian(record, frame, jacobian):
     """The first six columns: the frame moves with the base as one body."""
-    base, body = record[0], record[row]
+    base, body = record[0], record[int(frame[BODY])]
     for i in range(3):
         arm = -base[PW + i] + body[PW + i]
         for k in range(3):
@@ -168,42 +122,20 @@ def write_base_jacobian(record, row, frame, jacobian):
             jacobian[3 + i, k] = 0.0
 
 
-@entry
-def by_matrices_batch(record, q, v, wrenches, force, vd):
-    """Accelerations over rows by A and H of (83), solved as (88)."""
-    nv = v.shape[1]
-    A = np.empty((nv, nv))
-    status = OK
-    for b in range(q.shape[0]):
-        for i in range(nv):
-            vd[b, i] = 0.0
-        status = max(status, inverse(record, q[b], v[b], vd[b], wrenches[b], A[0]))
-        for i in range(nv):
-            vd[b, i] = force[b, i] - A[0, i]
-        status = max(status, composite_bodies(record, q[b, 7:], A), cholesky_solve(A, vd[b]))
-    return status
-
-
-@entry
-def integrate_batch(record, q, v, time, out):
-    """Configurations after a time of constant velocity in the base's axes: a screw motion of the base."""
-    for b in range(q.shape[0]):
-        u = (q[b, 3], q[b, 4], q[b, 5], q[b, 6])
-        r = (time * v[b, 3], time * v[b, 4], time * v[b, 5])
-        s = (time * v[b, 0], time * v[b, 1], time * v[b, 2])
-        angle = sqrt(dot(r, r))
-        if angle < 1e-4:
-            first, second = 0.5 - angle * angle / 24.0, 1.0 / 6.0 - angle * angle / 120.0
-        else:
-            first, second = (1.0 - cos(angle)) / angle**2, (angle - sin(angle)) / angle**3
-        turn = cross(r, s)
-        s = add(s, add(scale(first, turn), scale(second, cross(r, turn))))
-        s = rotate(quaternion_rotation(u), s)
-        u = turned(u, r)
-        for i in range(3):
-            out[b, i] = q[b, i] + s[i]
-        for i in range(4):
-            out[b, 3 + i] = u[i]
-        for j in range(7, q.shape[1]):
-            out[b, j] = q[b, j] + time * v[b, j - 1]
-    return OK
+@kernel
+def screw(q, v, time, out):
+    """The pose out[:7] after a time of constant velocity in the base's axes."""
+    u = (q[3], q[4], q[5], q[6])
+    r = scale(time, load3(v, 3))
+    s = scale(time, load3(v, 0))
+    angle = sqrt(dot(r, r))
+    if angle < 1e-4:
+        first, second = 0.5 - angle * angle / 24.0, 1.0 / 6.0 - angle * angle / 120.0
+    else:
+        first, second = (1.0 - cos(angle)) / angle**2, (angle - sin(angle)) / angle**3
+    turn = cross(r, s)
+    s = add(s, add(scale(first, turn), scale(second, cross(r, turn))))
+    store3(out, 0, add(load3(q, 0), rotate(quaternion_rotation(u), s)))
+    u = turned(u, r)
+    for i in range(4):
+        out[3 + i] = u[i]

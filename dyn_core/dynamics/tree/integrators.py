@@ -1,26 +1,23 @@
 """Fixed-step integration of trees, compiled.
 
-The kernels here take the one that computes accelerations as an argument, `dynamics`: the general one for every tree, or
-one of a customised model.
+The kernels here call one that computes accelerations, `dynamics`: the general one for every tree, or one of a
+customised model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt, tan
 from typing import Any
 
 import numpy as np
 
 from dyn_core.actuation.motors import drive_force
-from dyn_core.jit.kernel import entry, kernel, part
+from dyn_core.jit.kernel import entry, kernel, part, rebound
 from dyn_core.jit.native_call import NativeCall, bare
 from dyn_core.jit.status import NOT_FINITE, OK
 from dyn_core.spatial.tuples import add, cross, dot, quaternion_rotation, rotate, scale, turned
 
-from .aba import articulated_bodies
-from .floating_base import direct
-from .record import start_fixed
+from .state_kernels import direct
 
 RUNGE_KUTTA = {
     "rk3": np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [-1.0, 2.0, 0.0], [1 / 6, 4 / 6, 1 / 6]]),
@@ -51,10 +48,7 @@ def drive_forces(motors, v, drive, tau):
 def acceleration(record, motors, q, v, drive, wrenches, tau, vd):
     """vd at q, v with the motors driven. tau (nv,): what drives."""
     drive_forces(motors, v, drive, tau)
-    if v.shape[0] > drive.shape[0]:
-        return direct(record, q, v, v[:0], wrenches, tau, vd)
-    start_fixed(record, 1.0)
-    return articulated_bodies(record, q, v, v[:0], wrenches, tau, vd)
+    return direct(record, v[:0], q, v, wrenches, tau, vd)
 
 
 @part
@@ -126,7 +120,8 @@ def half_steps(stage):
 def step_on(dynamics, record, motors, q, v, start, drive, wrenches, h, table, work):
     """Move q and v on by one step of the table's method; where the status is not OK they stay. start: vd at q, v.
 
-    drive (1, n) is held, (3, n) is that at the start, the middle and the end of the step. A table of one stage means
+    record and motors are those of `dynamics`, whatever it takes. drive (1, n) is held, (3, n) is that at the start, the
+    middle and the end of the step. A table of one stage means
     semi-implicit Euler, in which the position moves with the new speed.
     """
     stages = table.shape[1]
@@ -168,15 +163,20 @@ def step_on(dynamics, record, motors, q, v, start, drive, wrenches, h, table, wo
     return status
 
 
+@kernel
+def sizes(q, v):
+    """How many positions, speeds and joints there are; loops over them are fast where compilation knows them."""
+    return q.shape[0], v.shape[0], v.shape[0] - 6 * (q.shape[0] - v.shape[0])
+
+
 @part
 def take_steps(dynamics, sizes, status, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
     """Take `steps` steps of size h with a drive as of `step_on`; returns how many succeeded, and the last status.
 
     q and v stay where the last good step left them; vd and tau are those of `dynamics` there. status: that of
-    `dynamics` at the start, UNKNOWN where vd and tau are not its. sizes: of q, v and drive; loops over them are fast
-    where they are known when this is compiled.
+    `dynamics` at the start, UNKNOWN where vd and tau are not its.
     """
-    nq, nv, n = sizes
+    nq, nv, n = sizes(q, v)
     record, motors, wrenches = bare(record, record.shape), bare(motors, motors.shape), bare(wrenches, wrenches.shape)
     q, v, vd, tau, drive = bare(q, nq), bare(v, nv), bare(vd, nv), bare(tau, nv), bare(drive, (drive.shape[0], n))
     work = bare(work, (WORK, nq))
@@ -193,16 +193,20 @@ def take_steps(dynamics, sizes, status, record, motors, q, v, vd, tau, drive, wr
             status = UNKNOWN
 
 
-@part
-def fill_rows(
-    dynamics, sizes, record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows
-):
-    """Fill rows_q (m, nq) and rows (m, 4, nv), one per step; returns how many. sizes: as in `take_steps`.
+def tree_steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
+    """`take_steps`; returns how many succeeded."""
+    return take_steps(dynamics, sizes, UNKNOWN, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work)[
+        0
+    ]
+
+
+def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows):
+    """Fill rows_q (m, nq) and rows (m, 4, nv), one per step; returns how many.
 
     One row of drives is held for `hold` steps; with hold = 0 there are two per step, and one more. Row 0 is the state
     as it stands, after `first` steps under these drives.
     """
-    base = sizes[1] - sizes[2]
+    base = v.shape[0] - drives.shape[1]
     status = UNKNOWN
     last = -1
     for k in range(rows.shape[0]):
@@ -229,12 +233,12 @@ def fill_rows(
     return rows.shape[0]
 
 
-@part
-def step_once(dynamics, n, record, motors, q, v, vd, tau, held, work, table, h, drive):
+def tree_step(record, motors, q, v, vd, tau, held, work, table, h, drive):
     """One step of a tree on a fixed base under a drive (n,), which is kept in held; h (1,). Returns the status.
 
     vd and tau stay those before the step.
     """
+    n = sizes(q, v)[0]
     q, v, vd, tau, drive = bare(q, n), bare(v, n), bare(vd, n), bare(tau, n), bare(drive, (1, n))
     status = dynamics(record, motors, q, v, drive[0], record[:0], tau, vd)
     if status != OK:
@@ -245,44 +249,24 @@ def step_once(dynamics, n, record, motors, q, v, vd, tau, held, work, table, h, 
     return status
 
 
-@entry
-def tree_steps(record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work):
-    sizes = q.shape[0], v.shape[0], drive.shape[1]
-    return take_steps(
-        acceleration, sizes, UNKNOWN, record, motors, q, v, vd, tau, drive, wrenches, h, steps, table, work
-    )[0]
+def tree_evaluation(record, motors, q, v, vd, tau, drive):
+    """vd and tau of a tree on a fixed base under a drive (n,)."""
+    return dynamics(record, motors, q, v, drive, record[:0], tau, vd)
 
 
-@entry
-def tree_rows(record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows):
-    sizes = q.shape[0], v.shape[0], drives.shape[1]
-    return fill_rows(
-        acceleration, sizes, record, motors, q, v, vd, tau, drives, hold, wrenches, h, table, work, first, rows_q, rows
-    )
-
-
-@NativeCall
-def tree_step(record, motors, q, v, vd, tau, held, work, table, h, drive):
-    return step_once(acceleration, q.shape[0], record, motors, q, v, vd, tau, held, work, table, h, drive)
-
-
-@NativeCall
-def tree_evaluate(record, motors, q, v, vd, tau, drive):
-    return acceleration(record, motors, q, v, drive, record[:0], tau, vd)
-
-
-@dataclass(frozen=True)
 class Integrator:
-    """Entries that move a tree: `take_steps`, `fill_rows` and the native calls
-    `step_once`, and of its dynamics alone."""
+    """Entries and native calls that move a tree by a kernel `dynamics` of its own, and its `sizes`."""
 
-    steps: Any
-    rows: Any
-    step: NativeCall
-    evaluate: NativeCall
+    def __init__(self, dynamics: Any, sizes: Any) -> None:
+        names = {"place": getattr(dynamics, "py_func", dynamics), "dynamics": dynamics, "sizes": sizes}
+        self.steps = entry(rebound(tree_steps, **names))
+        self.rows = entry(rebound(tree_rows, **names))
+        self.step = NativeCall(rebound(tree_step, **names))
+        self.evaluate = NativeCall(rebound(tree_evaluation, **names))
 
 
-GENERAL = Integrator(tree_steps, tree_rows, tree_step, tree_evaluate)
+dynamics = acceleration
+GENERAL = Integrator(acceleration, sizes)
 
 
 @entry

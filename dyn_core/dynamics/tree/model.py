@@ -12,6 +12,7 @@ import numpy as np
 from dyn_core.arrays import Floats, read_only
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
+from dyn_core.jit.state_kernel import StateKernel
 from dyn_core.jit.status import OK, SINGULAR
 from dyn_core.mechanism import BASE, Mechanism
 from dyn_core.spatial.poses import skew
@@ -30,7 +31,7 @@ class TreeModel:
         self.mechanism = mechanism
         self._pack(pack(mechanism))
         self._frames = {
-            frame.name: (frame.body + 1, np.concatenate([frame.R.ravel(), frame.p])) for frame in mechanism.frames
+            frame.name: np.array([*frame.R.flat, *frame.p, frame.body + 1], float) for frame in mechanism.frames
         }
 
     def _pack(self, record: Floats) -> None:
@@ -43,24 +44,23 @@ class TreeModel:
         self.__dict__.update(state)
         self._pack(self.record)
 
-    def frame(self, name: str) -> tuple[int, Floats]:
-        """Row of a frame's body, and its rotation and origin (12,) there."""
+    def frame(self, name: str) -> Floats:
+        """(13,) a frame's rotation and origin in its body, and the body's row."""
         try:
             return self._frames[name]
         except KeyError:
             if name == "base":
-                return BASE + 1, np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+                return np.array([*np.eye(3).flat, *np.zeros(3), BASE + 1])
             self.mechanism.frame(name)
             raise
 
     @cached_property
-    def frames(self) -> tuple[Any, Floats]:
-        """(k,) and (k, 12): `frame` of all k frames of the mechanism."""
-        rows, constants = zip(*self._frames.values(), strict=True)
-        return np.array(rows), np.array(constants)
+    def frames(self) -> Floats:
+        """(k, 13): `frame` of all k frames of the mechanism."""
+        return np.array(list(self._frames.values()))
 
-    def batch(self, kernel: Any, lead: tuple[int, ...], out: Floats, *arguments: Any) -> Floats:
-        """out (*lead, ...), filled by a kernel over rows; arguments: arrays (*lead, ...), or [x] that rows share."""
+    def batch(self, kernel: StateKernel, lead: tuple[int, ...], out: Floats, *arguments: Any) -> Floats:
+        """out (*lead, ...), filled by a kernel; arguments: arrays (*lead, ...), or [x] that all states share."""
         count = prod(lead)
         *rows, flat = (x if isinstance(x, list) else x.reshape(count, *x.shape[len(lead) :]) for x in (*arguments, out))
 

@@ -5,7 +5,7 @@ Equation numbers are those of Khalil (section 3.2), with (S ...) for Swartz's.
 
 from __future__ import annotations
 
-from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.kernel import kernel
 from dyn_core.jit.status import NOT_FINITE, OK
 from dyn_core.mechanism import PRISMATIC
 from dyn_core.spatial.tuples import (
@@ -42,7 +42,6 @@ from .record import (
     W,
     passive_force,
     place,
-    start_fixed,
     wrench_on,
 )
 
@@ -67,6 +66,23 @@ def velocity_step(row, up, a, p, qd):
 
 
 @kernel
+def body_motion(row, up, q, qd, qdd):
+    """Angular velocity and acceleration of a body and acceleration of its origin, less gravity, from its parent's."""
+    a, p = place(row, q)
+    w, angular, linear = velocity_step(row, up, a, p, qd)
+    wdi = load3(up, WD)
+    wd = add(unrotate(a, wdi), angular)  # (20), (S 2)
+    vd = add(unrotate(a, add(load3(up, VD), cross(wdi, p))), linear)  # (21), (S 4)
+    if row[SIGMA] == PRISMATIC:
+        vd = (vd[0], vd[1], vd[2] + qdd)
+    else:
+        wd = (wd[0], wd[1], wd[2] + qdd)
+    store3(row, WD, wd)
+    store3(row, VD, vd)
+    return w, wd, vd
+
+
+@kernel
 def body_wrench(row, w, wd, vd):
     """Force and moment that move a body: (22), (23), (S 6), (S 7)."""
     ms = load3(row, MS)
@@ -85,18 +101,7 @@ def newton_euler(record, q, qd, qdd, wrenches, tau):
     n = q.shape[0]
     for j in range(n):
         row = record[j + 1]
-        up = record[int(row[PARENT])]
-        a, p = place(row, q[j])
-        w, angular, linear = velocity_step(row, up, a, p, qd[j])
-        wdi = load3(up, WD)
-        wd = add(unrotate(a, wdi), angular)  # (20), (S 2)
-        vd = add(unrotate(a, add(load3(up, VD), cross(wdi, p))), linear)  # (21), (S 4)
-        if row[SIGMA] == PRISMATIC:
-            vd = (vd[0], vd[1], vd[2] + qdd[j])
-        else:
-            wd = (wd[0], wd[1], wd[2] + qdd[j])
-        store3(row, WD, wd)
-        store3(row, VD, vd)
+        w, wd, vd = body_motion(row, record[int(row[PARENT])], q[j], qd[j], qdd[j])
         f, m = body_wrench(row, w, wd, vd)
         if wrenches.shape[0] > 0:
             force, moment = wrench_on(wrenches, n, j)
@@ -122,13 +127,3 @@ def newton_euler(record, q, qd, qdd, wrenches, tau):
         add_to3(up, F, f)  # (29), (S 8)
         add_to3(up, N, add(rotate(a, m), cross(load3(row, L), f)))  # (30), (S 9)
     return OK if nothing == 0.0 else NOT_FINITE
-
-
-@entry
-def rnea_batch(record, q, qd, qdd, wrenches, tau):
-    """`newton_euler` on a fixed base over rows; wrenches (batch, n, 6), or (batch, 0, 6) for none."""
-    status = OK
-    start_fixed(record, 1.0)
-    for b in range(q.shape[0]):
-        status = max(status, newton_euler(record, q[b], qd[b], qdd[b], wrenches[b], tau[b]))
-    return status

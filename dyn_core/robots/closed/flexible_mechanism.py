@@ -9,28 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.dynamics.loops.assumed_modes import ANGLE as OFFSET
-from dyn_core.dynamics.loops.assumed_modes import (
-    BODY_WIDTH,
-    CHORD,
-    CUT_WIDTH,
-    EI,
-    FIRST,
-    INERTIA,
-    LENGTH,
-    MASS,
-    MODES,
-    MULTIPLIERS,
-    MX,
-    MY,
-    PARENT,
-    PX,
-    PY,
-    RHO_A,
-    SPRINGS,
-    simulate_modes,
-    terms,
-)
+from dyn_core.dynamics.loops import assumed_modes as modal
 from dyn_core.dynamics.loops.virtual_springs import (
     LARGEST_RADIUS,
     RADIUS,
@@ -95,12 +74,16 @@ class FlexibleMechanism:
         self.n = mechanism.n
         self._plane()
         self._pins = self._points_by_body()
-        self.bodies = np.zeros((self.n, BODY_WIDTH))
+        self.bodies = np.zeros((self.n, modal.BODY_WIDTH))
         self.f = sum(beam.modes for beam in mechanism.beams)
         """How many modes there are."""
         self._pack()
-        self._joints = np.stack([mechanism.Ia, mechanism.Fv], axis=1)
+        gravity = np.ascontiguousarray((self._P.T @ mechanism.gravity)[:2])
         self._cuts = self._packed_cuts()
+        self._model = self.bodies, np.stack([mechanism.Ia, mechanism.Fv], axis=1), self._cuts, gravity
+        """What kernels read."""
+        self._beams = {mechanism.body_names[beam.body]: self.bodies[beam.body] for beam in mechanism.beams}
+        """The flexible links' rows, by their names."""
 
     # the description
 
@@ -148,17 +131,17 @@ class FlexibleMechanism:
 
     def _pack(self) -> None:
         m, bodies = self.mechanism, self.bodies
-        bodies[:, PARENT] = m.parent
+        bodies[:, modal.PARENT] = m.parent
         for j in range(self.n):
             R = self._P.T @ m.R[j] if m.parent[j] == BASE else m.R[j]
-            bodies[j, OFFSET] = np.arctan2(R[1, 0], R[0, 0])
-            bodies[j, PX : PY + 1] = self._in_plane(int(m.parent[j]), m.p[j])
-        bodies[:, MASS] = m.M
-        bodies[:, MX : MY + 1] = m.MS[:, :2]
-        bodies[:, INERTIA] = m.J[:, 2, 2]
+            bodies[j, modal.ANGLE] = np.arctan2(R[1, 0], R[0, 0])
+            bodies[j, modal.PX : modal.PY + 1] = self._in_plane(int(m.parent[j]), m.p[j])
+        bodies[:, modal.MASS] = m.M
+        bodies[:, modal.MX : modal.MY + 1] = m.MS[:, :2]
+        bodies[:, modal.INERTIA] = m.J[:, 2, 2]
         at = self.n
         for beam in m.beams:
-            bodies[beam.body, FIRST], bodies[beam.body, MODES] = at, beam.modes
+            bodies[beam.body, modal.FIRST], bodies[beam.body, modal.MODES] = at, beam.modes
             at += beam.modes
             self._pack_beam(beam)
 
@@ -171,16 +154,16 @@ class FlexibleMechanism:
         length = float(np.linalg.norm(ends[0]))
         mass, middle = m.M[beam.body], ends[0] / 2
         uniform = np.abs(m.MS[beam.body][:2] - mass * middle).max() < 1e-6 * mass * length
-        if mass <= 0.0 or not uniform or abs(row[INERTIA] - mass * length**2 / 3) > 1e-6 * mass * length**2:
+        if mass <= 0.0 or not uniform or abs(row[modal.INERTIA] - mass * length**2 / 3) > 1e-6 * mass * length**2:
             self._refuse(
                 f"flexible link '{name}' must be a uniform bar of {length:.6g} m: its centre of mass in the middle,"
                 f" its inertia about it m l^2 / 12 = {mass * length**2 / 12:.6g} kg m^2"
             )
-        row[LENGTH], row[CHORD] = length, np.arctan2(ends[0][1], ends[0][0])
-        row[RHO_A], row[EI] = mass / length, beam.E * beam.I
+        row[modal.LENGTH], row[modal.CHORD] = length, np.arctan2(ends[0][1], ends[0][0])
+        row[modal.RHO_A], row[modal.EI] = mass / length, beam.E * beam.I
 
     def _packed_cuts(self) -> Floats:
-        cuts = np.zeros((len(self.mechanism.loops), CUT_WIDTH))
+        cuts = np.zeros((len(self.mechanism.loops), modal.CUT_WIDTH))
         for row, loop in zip(cuts, self.mechanism.loops, strict=True):
             for side, frame in enumerate((loop.first, loop.second)):
                 row[3 * side] = frame.body
@@ -192,8 +175,8 @@ class FlexibleMechanism:
     def natural_frequencies(self, link: str) -> Floats:
         """(modes,) Hz, of the link alone, pinned at both ends: (i pi / l)^2 sqrt(E I / rho A) / 2 pi."""
         row = self._beam_row(link)
-        i = np.arange(1, int(row[MODES]) + 1)
-        return np.asarray((i * pi / row[LENGTH]) ** 2 * sqrt(row[EI] / row[RHO_A]) / (2.0 * pi))
+        i = np.arange(1, int(row[modal.MODES]) + 1)
+        return np.asarray((i * pi / row[modal.LENGTH]) ** 2 * sqrt(row[modal.EI] / row[modal.RHO_A]) / (2.0 * pi))
 
     def deflection(self, modes: Any, link: str, at: float = 0.5) -> Floats:
         """v (...) of a link at the part `at` of its length, from modes (..., f): (45)."""
@@ -201,16 +184,15 @@ class FlexibleMechanism:
         e = np.asarray(modes, float)
         if e.shape[-1:] != (self.f,):
             raise InputError(f"modes have shape {e.shape}, {self.mechanism.name} needs (..., {self.f})")
-        first, count = int(row[FIRST]) - self.n, int(row[MODES])
+        first, count = int(row[modal.FIRST]) - self.n, int(row[modal.MODES])
         waves = np.sin(np.arange(1, count + 1) * pi * at)
         return np.asarray(e[..., first : first + count] @ waves)
 
     def _beam_row(self, link: str) -> Floats:
-        names = [self.mechanism.body_names[beam.body] for beam in self.mechanism.beams]
-        if link not in names:
-            known = ", ".join(names) or "none"
+        if link not in self._beams:
+            known = ", ".join(self._beams) or "none"
             raise InputError(f"{self.mechanism.name} has no flexible link '{link}'; it has {known}")
-        return np.asarray(self.bodies[self.mechanism.body_names.index(link)])
+        return self._beams[link]
 
     def terms(self, x: Any, v: Any) -> Terms:
         """The equations at coordinates x = [q, e] (n + f,) and speeds v (n + f,)."""
@@ -219,8 +201,7 @@ class FlexibleMechanism:
         if x.shape != (N,) or v.shape != (N,):
             raise InputError(f"{self.mechanism.name} needs x and v of shape ({N},), found {x.shape} and {v.shape}")
         M, H, phi, J, bias = np.empty((N, N)), np.empty(N), np.empty(r), np.empty((r, N)), np.empty(r)
-        gravity = np.asarray(self._P.T @ self.mechanism.gravity)[:2].copy()
-        compiled_call(terms, self.bodies, self._joints, self._cuts, gravity, x, v, M, H, phi, J, bias)
+        compiled_call(modal.terms, *self._model, x, v, M, H, phi, J, bias)
         return Terms(M, H, phi, J, bias)
 
     def simulate(
@@ -268,11 +249,10 @@ class FlexibleMechanism:
             torques = [torques(0.5 * h / steps * i) for i in range(2 * (m - 1) * steps + 1)]
         taus = self._taus(torques)
         out, gaps = np.zeros((m, 2, len(x))), np.zeros((m, len(at.phi)))
-        gravity = np.asarray(self._P.T @ self.mechanism.gravity)[:2].copy()
-        how = SPRINGS if closing == "virtual_spring" else MULTIPLIERS
+        how = modal.SPRINGS if closing == "virtual_spring" else modal.MULTIPLIERS
         try:
-            constants = self.bodies, self._joints, self._cuts, gravity, how, springs
-            filled = compiled_call(simulate_modes, *constants, x, v, taus, int(not follows), h, steps, out, gaps)
+            constants = *self._model, how, springs
+            filled = compiled_call(modal.simulate_modes, *constants, x, v, taus, int(not follows), h, steps, out, gaps)
         except np.linalg.LinAlgError:
             raise SingularityError(f"{self.mechanism.name}: the equations become singular during the motion") from None
         failure = ""
@@ -281,7 +261,7 @@ class FlexibleMechanism:
             failure = f"{self.mechanism.name}: the motion is not finite after t = {end:.6g} s; what went before is kept"
         n = self.n
         x_t, v_t = out[:filled, 0], out[:filled, 1]
-        k_used, b_used = springs if how == SPRINGS else np.zeros((2, 0))
+        k_used, b_used = springs if how == modal.SPRINGS else np.zeros((2, 0))
         t = np.arange(filled) * h
         return FlexibleResult(t, x_t[:, :n], v_t[:, :n], x_t[:, n:], v_t[:, n:], gaps[:filled], k_used, b_used, failure)
 
@@ -296,8 +276,7 @@ class FlexibleMechanism:
 
     def _fastest_mode(self) -> float:
         """rad/s, of the links alone."""
-        names = [self.mechanism.body_names[beam.body] for beam in self.mechanism.beams]
-        return max((2.0 * pi * float(self.natural_frequencies(name)[-1]) for name in names), default=1.0)
+        return max((2.0 * pi * float(self.natural_frequencies(name)[-1]) for name in self._beams), default=1.0)
 
     def _start(self, q0: Any) -> Floats:
         m = self.mechanism

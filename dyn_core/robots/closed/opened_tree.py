@@ -8,7 +8,7 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.loops import multipliers, virtual_springs
-from dyn_core.dynamics.tree.rnea import rnea_batch
+from dyn_core.dynamics.tree.state_kernels import inverse_dynamics
 from dyn_core.jit.kernel import compiled_call
 
 from ..tree_robot import TreeRobot
@@ -79,5 +79,5 @@ def _pushed(tree: TreeRobot, q: Floats, w: Floats) -> Floats:
         return np.zeros(len(q))
     rest, held = np.zeros((1, len(q))), np.empty((1, len(q)))
     with tree.model.workspaces.one() as record:
-        compiled_call(rnea_batch, record, q[None], rest, rest, w[None], held)
+        compiled_call(inverse_dynamics.rows, record, q[None], rest, rest, w[None], held)
     return tree.gravity_forces(q) - held[0]

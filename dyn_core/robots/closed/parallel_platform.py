@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.dynamics.platform import batches
+from dyn_core.dynamics.platform import state_kernels
 from dyn_core.errors import InputError, SingularityError, WorkspaceError
 from dyn_core.jit.status import BEYOND, OK
 from dyn_core.spatial.poses import from_seven, to_seven
@@ -73,11 +73,9 @@ class ParallelPlatform(Platform):
         lead, _, seven, v, a = self.body_motion(pose, twist, acceleration, frame)
         count, n = len(seven), len(layout.joints)
         w = self._on_bodies(wrenches, lead)
-        at, status, tau = np.empty((count, len(layout.home))), np.empty(count), np.empty((count, n))
-
-        rows = (seven, v, a, w, at, status, tau)
-        layout.run(batches.inverse_at_poses, count, lambda part: tuple(x[part] for x in rows))
-        self.check_reached(at, status, lead, check)
+        at, status, tau = np.empty((count, len(layout.home))), np.empty((count, 1)), np.empty((count, n))
+        layout.run(state_kernels.inverse_at_pose, seven, v, a, w, at, status, tau)
+        self.check_reached(at, status[:, 0], lead, check)
         for k in np.flatnonzero(~np.isfinite(tau).all(axis=1))[:1]:
             if layout.distance_at(at[k]) < SINGULAR_DISTANCE:
                 raise SingularityError(f"{self.name}: at this pose the active joints do not hold the platform")
@@ -107,10 +105,10 @@ class ParallelPlatform(Platform):
             raise InputError(f"forces have shape {np.shape(forces)}, {self.name} needs {(*lead, n)}") from None
         if not np.isfinite(tau).all():
             raise InputError("forces are not finite")
-        at, status, a = np.empty((count, len(self.layout.home))), np.empty(count), np.empty((count, 6))
-        rows = (seven, v, np.array(tau.reshape(count, n)), self._on_bodies(wrenches, lead), at, status, a)
-        self.layout.run(batches.direct_at_poses, count, lambda part: tuple(x[part] for x in rows))
-        self.check_reached(at, status, lead, check)
+        at, status, a = np.empty((count, len(self.layout.home))), np.empty((count, 1)), np.empty((count, 6))
+        tau, w = np.array(tau.reshape(count, n)), self._on_bodies(wrenches, lead)
+        self.layout.run(state_kernels.forward_at_pose, seven, v, tau, w, at, status, a)
+        self.check_reached(at, status[:, 0], lead, check)
         if not np.isfinite(a).all():
             raise InputError(f"{self.name}: {self.robot.tree.model.not_finite}")
         w, wd = v[:, 3:], a[:, 3:]
@@ -144,7 +142,7 @@ class ParallelPlatform(Platform):
         lead, arrays = self.robot.checked_state(values)
         flat = [x.reshape(-1, n) for x in arrays]
         V, Vd = np.empty((len(flat[0]), 6)), np.empty((len(flat[0]), 6))
-        self.layout.run(batches.motion_batch, len(V), lambda part: (*(x[part] for x in flat), V[part], Vd[part]))
+        self.layout.run(state_kernels.platform_motion, *flat, V, Vd)
         if at.p.any():
             found, _ = self.layout.poses(flat[0])
             arm = from_seven(found[:, -7:])[:, :3, :3] @ at.p

@@ -12,7 +12,7 @@ from dyn_core.arrays import Floats
 from dyn_core.dynamics.loops.closure import CLOSED
 from dyn_core.dynamics.loops.constraint_solver import LoopState
 from dyn_core.dynamics.loops.constraints import MODE
-from dyn_core.dynamics.platform import batches, dynamics
+from dyn_core.dynamics.platform import dynamics, state_kernels
 from dyn_core.dynamics.tree.record import T as PLACEMENT
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.mechanism import REVOLUTE, Mechanism
@@ -176,14 +176,14 @@ class ParallelRobot(LoopRobot):
     def _inverse_rows(self, values: dict[str, Any], wrenches: Any) -> Floats:
         if self.layout.on_carriers(wrenches):
             return super()._inverse_rows(values, wrenches)
-        return self._of_platform(batches.inverse_batch, values, wrenches)
+        return self._of_platform(state_kernels.inverse_dynamics, values, wrenches)
 
     @by_branch
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, wrenches: Any = None, method: Any = "matrices") -> Floats:
         """Accelerations of the active joints under forces of theirs."""
         if self.formulation != "projection" or method != "matrices" or self.layout.on_carriers(wrenches):
             return super().forward_dynamics(q, qd, tau, wrenches, method)
-        return self._of_platform(batches.direct_batch, {"q": q, "qd": qd, "tau": tau}, wrenches)
+        return self._of_platform(state_kernels.forward_dynamics, {"q": q, "qd": qd, "tau": tau}, wrenches)
 
     @by_branch
     def mass_matrix(self, q: Any) -> Floats:
@@ -191,11 +191,10 @@ class ParallelRobot(LoopRobot):
         if self.formulation != "projection":
             return super().mass_matrix(q)
         out, (flat,), _, rows = self._by_rows({"q": q}, None, (self.n, self.n))
-        self.layout.run(batches.mass_matrix_batch, len(rows), lambda part: (flat[part], rows[part]))
+        self.layout.run(state_kernels.mass_matrix, flat, rows)
         return out
 
     def _of_platform(self, kernel: Any, values: dict[str, Any], wrenches: Any) -> Floats:
         out, flat, w, rows = self._by_rows(values, wrenches, (self.n,))
-        w = self.layout.on_legs(w)
-        self.layout.run(kernel, len(rows), lambda part: (*(x[part] for x in flat), w[part], rows[part]))
+        self.layout.run(kernel, *flat, self.layout.on_legs(w), rows)
         return out

@@ -12,17 +12,18 @@ from scipy.optimize import least_squares
 from dyn_core.arrays import Floats, read_only
 from dyn_core.dynamics.loops.closure import CLOSED
 from dyn_core.dynamics.loops.constraints import FIRST, SECOND
-from dyn_core.dynamics.platform import batches, leg_closure
+from dyn_core.dynamics.platform import leg_closure, state_kernels
 from dyn_core.dynamics.platform import state as parallel
 from dyn_core.dynamics.platform.state import LARGEST_LEG, LEG_WIDTH, Parallel
 from dyn_core.dynamics.tree.batch import run_batch
-from dyn_core.dynamics.tree.kinematics import frame_pose_batch
 from dyn_core.dynamics.tree.record import FIRST as ELEMENT_FIRST
 from dyn_core.dynamics.tree.record import FREE, PARENT, SIGMA
 from dyn_core.dynamics.tree.record import SECOND as ELEMENT_SECOND
+from dyn_core.dynamics.tree.state_kernels import frame_pose
 from dyn_core.dynamics.workspaces import Workspaces
 from dyn_core.errors import ClosureError, InputError, SingularityError, StructureError
 from dyn_core.jit.kernel import compiled_call
+from dyn_core.jit.state_kernel import StateKernel
 from dyn_core.jit.status import BEYOND, NOT_FINITE, OK, OPEN, SINGULAR
 from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Mechanism
 from dyn_core.spatial.poses import from_seven, rotation_z, to_seven
@@ -117,12 +118,9 @@ class PlatformLayout:
                 leg[parallel.FLIPPED] = np.cos(self.assembly.reference[joints[1]] + leg[parallel.TILT]) < 0.0
                 leg[parallel.AIMED] = parallel.AIMS if m.active[joints[:2]].any() else parallel.SLIDES
         body = m.body_names[m.n - 1]
-        row, constant = self.assembly.model.frame(body)
-        pose = np.empty((1, 4, 4))
-        at = self.assembly.reference[None]
-        with self.assembly.model.workspaces.one() as record:
-            compiled_call(frame_pose_batch, record, at, row, constant, pose)
-        home = np.concatenate([self.assembly.reference[:n], to_seven(body_pose(pose, m.frame(body)))[0]])
+        model, at = self.assembly.model, self.assembly.reference[None]
+        pose = model.batch(frame_pose, (1,), np.empty((1, 4, 4)), [model.frame(body)], at)
+        home = np.append(at[0, :n], to_seven(body_pose(pose, m.frame(body)))[0])
         S = np.eye(6)[:, : len(self.chart)]
         if len(self.chart) == 3 and m.joint_type[-1] == REVOLUTE:
             R = m.R[n] @ _axis_frame(m, n)
@@ -158,7 +156,7 @@ class PlatformLayout:
         legs[:, parallel.SIGN] = numbers[1] = 0.0
         found = np.empty(len(legs) + 1)
         par = parallel.parallel(self.par.rows, legs, self.par.active, self.par.S, numbers, self.start)
-        status = compiled_call(batches.signs, self.record.copy(), par, self.start, found)
+        status = compiled_call(state_kernels.signs, self.record.copy(), par, self.start, found)
         where = "the home pose" if self.start is self.home else "the configuration `near`"
         if status != OK:
             raise SingularityError(f"{self.name}: a leg is stretched or folded in {where}")
@@ -182,12 +180,12 @@ class PlatformLayout:
 
     # kernels over rows
 
-    def run(self, kernel: Any, count: int, rows: Any, start: Floats | None = None) -> None:
-        """A kernel over rows, shared out among the cores; where it fails, the reason is said."""
+    def run(self, kernel: StateKernel, *rows: Floats, start: Floats | None = None) -> None:
+        """A kernel over rows (m, ...), shared out among the cores; where it fails, the reason is said."""
         begin = self.start if start is None else start
         stopped: list[Floats] = []
         status = run_batch(
-            kernel, self.workspaces, count, lambda w, part: (w.record, w.par, begin, *rows(part)),
+            kernel, self.workspaces, len(rows[0]), lambda w, part: (w.record, w.par, begin, *(x[part] for x in rows)),
             failed=lambda w: stopped.append(w.par.at.copy()),
         )  # fmt: skip
         if status != OK:
@@ -210,18 +208,15 @@ class PlatformLayout:
         From poses (m, 7), twists and accelerations (m, 6) of the platform's body.
         """
         count, n, f = len(seven), len(self.home) - 7, len(self.joints)
-        at, status = np.empty((count, n + 7)), np.empty(count)
+        at, status = np.empty((count, n + 7)), np.empty((count, 1))
         rates, seconds, inverses = np.zeros((count, n)), np.zeros((count, n)), np.zeros((count, f, 6))
-
-        rows = (seven, v, a, at, rates, seconds, inverses, status)
-        self.run(batches.legs_batch, count, lambda part: tuple(x[part] for x in rows))
-        return at, rates, seconds, inverses, status
+        self.run(state_kernels.legs_at_pose, seven, v, a, at, rates, seconds, inverses, status)
+        return at, rates, seconds, inverses, status[:, 0]
 
     def poses(self, q: Floats, start: Floats | None = None) -> tuple[Floats, Floats]:
         """Configurations (m, K + 7) and Jacobians (m, 6, n) of the platform's body at q (m, n), followed from start."""
-        n = len(self.joints)
-        at, J = np.empty((len(q), len(self.home))), np.empty((len(q), 6, n))
-        self.run(batches.pose_batch, len(q), lambda part: (q[part], at[part], J[part]), start)
+        at, J = np.empty((len(q), len(self.home))), np.empty((len(q), 6, len(self.joints)))
+        self.run(state_kernels.configuration, q, at, J, start=start)
         return at, J
 
     # configurations

@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_core.arrays import Floats, Ints
 from dyn_core.dynamics.tree.batch import run_batch
+from dyn_core.dynamics.tree.kinematics import BODY
 from dyn_core.dynamics.workspaces import Workspaces
 from dyn_core.errors import InputError, SingularityError, WorkspaceError
 from dyn_core.jit.kernel import compiled_call
@@ -296,7 +297,7 @@ class SphericalPlatform(Platform):
         status = compiled_call(stiffness_single, legs, np.ascontiguousarray(Q), work, K)
         if status == UNREACHABLE:
             self.inverse_kinematics(Q)
-        body = self.robot.tree.model.frame(frame)[0] - 1
+        body = int(self.robot.tree.model.frame(frame)[BODY]) - 1
         if body != self._frame.body or not K[0, 0] > 0.0:
             return self.robot.virtual_joints.stiffness(positions(), frame)
         at = self.robot.mechanism.frame(frame)

@@ -19,7 +19,7 @@ from dyn_core.dynamics.tree.record import pack
 from dyn_core.errors import CustomisationError
 from dyn_core.files import write_whole
 from dyn_core.jit.cache import cache_folder, digest
-from dyn_core.jit.native_call import native
+from dyn_core.jit.state_kernel import StateKernel
 from dyn_core.jit.status import OK
 from dyn_core.mechanism import Mechanism
 
@@ -30,12 +30,16 @@ from .module_template import module_entries
 
 HERE = Path(__file__)
 TOLERANCE = 1e-10
-OF_CALL: dict[str, Model] = {"_inverse": "inverse", "_direct": "direct", "_mass": "mass_matrix"}
-"""Which model each call of a robot is."""
+MODEL_OF: dict[str, Model] = {
+    "inverse_dynamics": "inverse",
+    "forward_dynamics": "direct",
+    "mass_matrix": "mass_matrix",
+}
+"""Which model stands for a general kernel."""
 
 
 def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
-    """The module of a model, with its `call` and its `batch`; generated where it is not in the cache folder."""
+    """The module of a model, with its kernel `call`; generated where it is not in the cache folder."""
     require_customisable(mechanism, model)
     made_from = hashlib.sha256(f"{digest(HERE)} {mechanism.name} {model} ".encode() + pack(mechanism).tobytes())
     name = f"dyn_customised_{model}_{made_from.hexdigest()[:24]}"
@@ -83,11 +87,7 @@ def difference(mechanism: Mechanism, source: CustomisedSource) -> float:
     names: dict[str, Any] = {}
     exec(compile(source.text, f"<{mechanism.name}>", "exec"), names)
     robot = TreeRobot(mechanism)
-    general: Any = {
-        "inverse": robot.inverse_dynamics,
-        "direct": robot.forward_dynamics,
-        "mass_matrix": robot.mass_matrix,
-    }[source.model]
+    general: Any = next(getattr(robot, name) for name, model in MODEL_OF.items() if model == source.model)
     rng = np.random.default_rng(0)
     worst = 0.0
     for _ in range(3):
@@ -127,32 +127,9 @@ class CustomisedRobot(TreeRobot):
         super().__setstate__(state)
         self._modules = {model: customised_module(self.mechanism, model) for model in state["_modules"]}
 
-    @native
-    def _inverse(self) -> Any:
-        return self._own_call("_inverse")
-
-    @native
-    def _direct(self) -> Any:
-        return self._own_call("_direct")
-
-    @native
-    def _mass(self) -> Any:
-        return self._own_call("_mass")
-
-    def _own_call(self, call: str) -> Any:
-        model = OF_CALL[call]
-        if model not in self._modules:
-            return TreeRobot.natives[call].bind(self)
-        given = (self.n,) * (len(ARGUMENTS[model]) - 1)
-        shape = (self.n,) * (2 if model == "mass_matrix" else 1)
-        return self._modules[model].call.bind(self.model.workspaces.new(), given, shape)
-
-    def _rows(self, call: str, lead: tuple[int, ...], arrays: list[Floats], wrenches: Any) -> Floats:
-        model = OF_CALL.get(call)
-        if wrenches is not None or model not in self._modules:
-            return super()._rows(call, lead, arrays, wrenches)
-        shape = (self.n,) * (2 if model == "mass_matrix" else 1)
-        return self.model.batch(self._modules[model].batch, lead, np.empty((*lead, *shape)), *arrays)
+    def kernel(self, name: str) -> StateKernel:
+        model = MODEL_OF.get(name)
+        return self._modules[model].call if model in self._modules else super().kernel(name)
 
 
 def customise(robot: Robot, *models: Model) -> CustomisedRobot:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +55,7 @@ def general_operations(mechanism: Mechanism, model: str) -> Operations:
     counts: Counter[str] = Counter()
     record = counted(pack(mechanism), counts)
     q, qd, last = (counted(np.full(mechanism.n, value), counts) for value in (0.3, 0.5, 0.7))
-    replacements: dict[str, Callable[..., Any]] = {
+    replacements: unfolded.Replacements = {
         "sin": lambda x: _Counted.of("sin", math.sin(x), counts),
         "cos": lambda x: _Counted.of("sin", math.cos(x), counts),
         "sqrt": lambda x: _Counted.of("/", math.sqrt(x), counts),
@@ -89,26 +88,16 @@ class _Counted(float):
         counts[kind] += 1
         return cls(value, counts)
 
-    def __add__(self, other: float) -> _Counted:
-        return self.of("+", float(self) + float(other), self.counts)
-
-    def __sub__(self, other: float) -> _Counted:
-        return self.of("+", float(self) - float(other), self.counts)
-
-    def __rsub__(self, other: float) -> _Counted:
-        return self.of("+", float(other) - float(self), self.counts)
-
-    def __mul__(self, other: float) -> _Counted:
-        return self.of("*", float(self) * float(other), self.counts)
-
-    def __truediv__(self, other: float) -> _Counted:
-        return self.of("/", float(self) / float(other), self.counts)
-
-    def __rtruediv__(self, other: float) -> _Counted:
-        return self.of("/", float(other) / float(self), self.counts)
-
     def __neg__(self) -> _Counted:
         return _Counted(-float(self), self.counts)
 
-    __radd__ = __add__
-    __rmul__ = __mul__
+
+def _count(name: str, kind: str) -> None:
+    """Let an operator of _Counted be counted."""
+    operate = getattr(float, name)
+    setattr(_Counted, name, lambda self, other: _Counted.of(kind, operate(float(self), float(other)), self.counts))
+
+
+for _kind, _names in {"+": ("add", "radd", "sub", "rsub"), "*": ("mul", "rmul"), "/": ("truediv", "rtruediv")}.items():
+    for _name in _names:
+        _count(f"__{_name}__", _kind)

@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from dyn_core.dynamics.linear_solvers import solve_from_tips
 from dyn_core.dynamics.tree.aba import articulated_bodies
 from dyn_core.dynamics.tree.crba import composite_bodies
-from dyn_core.dynamics.tree.mass_matrix_solve import solve_from_tips
 from dyn_core.dynamics.tree.record import D, start_fixed
 from dyn_core.dynamics.tree.rnea import newton_euler
 
 Objects = Any
 """An array of dtype object."""
+Replacements = dict[str, Callable[..., Any]]
+"""What stands for kernels, and for functions of Python, by their names."""
 
 
-def unfolded(kernel: Any, replacements: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+def unfolded(kernel: Any, replacements: Replacements) -> Callable[..., Any]:
     """The Python function behind a kernel; so are all kernels that it calls, except those replaced by name."""
     done: dict[Any, Callable[..., Any]] = {}
 
@@ -45,7 +47,7 @@ def unfolded(kernel: Any, replacements: dict[str, Callable[..., Any]]) -> Callab
     return copy(kernel)
 
 
-def inverse(record: Objects, replacements: dict[str, Callable[..., Any]], q: Objects, qd: Objects, qdd: Objects) -> Any:
+def inverse(record: Objects, replacements: Replacements, q: Objects, qd: Objects, qdd: Objects) -> Any:
     """Joint forces (n,), by `newton_euler` on a fixed base."""
     tau = np.empty(len(q), object)
     unfolded(start_fixed, replacements)(record, 1.0)
@@ -53,9 +55,7 @@ def inverse(record: Objects, replacements: dict[str, Callable[..., Any]], q: Obj
     return tau
 
 
-def direct(
-    record: Objects, replacements: dict[str, Callable[..., Any]], q: Objects, qd: Objects, tau: Objects
-) -> tuple[Any, Any]:
+def direct(record: Objects, replacements: Replacements, q: Objects, qd: Objects, tau: Objects) -> tuple[Any, Any]:
     """Joint accelerations (n,), and the inertias (n,) that the joints move, by `articulated_bodies` on a fixed base."""
     qdd = np.empty(len(q), object)
     unfolded(start_fixed, replacements)(record, 1.0)
@@ -64,7 +64,7 @@ def direct(
 
 
 def direct_by_matrices(
-    record: Objects, replacements: dict[str, Callable[..., Any]], q: Objects, qd: Objects, tau: Objects
+    record: Objects, replacements: Replacements, q: Objects, qd: Objects, tau: Objects
 ) -> tuple[Any, Any]:
     """The same from mass matrix and bias, for which customised models of short chains need fewer operations."""
     qdd = tau - inverse(record, replacements, q, qd, np.zeros(len(q), object))
@@ -73,7 +73,7 @@ def direct_by_matrices(
     return qdd, np.diagonal(H)
 
 
-def mass_matrix(record: Objects, replacements: dict[str, Callable[..., Any]], q: Objects) -> Any:
+def mass_matrix(record: Objects, replacements: Replacements, q: Objects) -> Any:
     """H (n, n), by `composite_bodies`."""
     H = np.empty((len(q), len(q)), object)
     unfolded(composite_bodies, replacements)(record, q, H)

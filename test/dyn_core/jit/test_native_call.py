@@ -160,11 +160,11 @@ def test_threads_share_a_robot(robot: Robot) -> None:
 PROGRAM = """
 import numpy as np
 from dyn_core import load_robot
-from dyn_core.dynamics.tree import native_calls
+from dyn_core.dynamics.tree import state_kernels
 robot = load_robot("planar_2r")
 q = np.array([0.3, -0.4])
 print(robot.inverse_dynamics(q, q, q).tolist(), robot.forward_kinematics(q).tolist())
-compiled = native_calls.inverse_dynamics.compiled
+compiled = state_kernels.inverse_dynamics.compiled
 print(None if compiled is None else compiled.cache_hits)
 """
 

@@ -25,7 +25,7 @@ robot = load_robot('planar_2r')
 q, qd, x = np.random.default_rng(11).uniform(-1.0, 1.0, (3, {COUNT}, 2))
 print(robot.inverse_dynamics(q, qd, x).tobytes().hex(), robot.forward_dynamics(q, qd, x).tobytes().hex())
 print(robot.mass_matrix(q).tobytes().hex(), customise(robot, 'inverse').inverse_dynamics(q, qd, x).tobytes().hex())
-print('dyn_core.dynamics.tree.batch_simd' in sys.modules)
+print('dyn_core.jit.simd' in sys.modules)
 """
 
 
@@ -45,7 +45,7 @@ def test_simd_is_imported_for_large_batches_only():
         "robot = load_robot('planar_2r')\n"
         "for count in (1, 1023, 1024):\n"
         "    robot.inverse_dynamics(*np.zeros((3, count, 2)))\n"
-        "    print('dyn_core.dynamics.tree.batch_simd' in sys.modules)\n"
+        "    print('dyn_core.jit.simd' in sys.modules)\n"
     )
     assert in_another_process(program, DYN_SIMD="1") == ["False", "False", "True"]
     assert in_another_process(program, DYN_SIMD="0") == ["False", "False", "False"]

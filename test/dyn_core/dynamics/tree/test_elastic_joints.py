@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from random_robots import random_mechanism
 
-from dyn_core.dynamics.tree.mass_matrix_solve import solve_from_tips
+from dyn_core.dynamics.linear_solvers import solve_from_tips
 from dyn_core.errors import InputError
 from dyn_core.jit.status import OK, SINGULAR
 from dyn_core.mechanism import Springs
