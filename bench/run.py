@@ -18,7 +18,7 @@ from dyn_core.files import open_file, write_whole
 
 NAMES = (
     "dynamics", "customised", "chains", "simulation", "loops", "denoc", "parallel", "loop", "stiffness",
-    "stiffness_service", "startup",
+    "stiffness_service", "startup", "switches",
 )  # fmt: skip
 MOST_BYTES = 10_000_000
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
