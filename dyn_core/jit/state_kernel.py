@@ -24,7 +24,7 @@ def lanes_{name}({arguments}):
     _count = {last}.shape[0]
     _wide = spread(record)
     {space}
-    _angles = angles(_wide, {first}_)
+    _angles = {first}_[first_angle(_wide) :]
     _status = OK
     for _k in range(0, _count, LANES):
         _start = min(_k, _count - LANES)
@@ -42,14 +42,16 @@ class StateKernel(NativeCall):
     """function(record, *shared, *given, *answers) -> status of one state, given its positions first; a decorator.
 
     shared: how many arguments behind the record are the same for all states. answers: how many there are; several are
-    read too. angles: a kernel that finds the angles from record and positions; where it is given, the conditions of the
-    function hold for several states at a time, and it can run by SIMD.
+    read too. first_angle: a kernel that tells from the record where angles begin in the positions; where it is given,
+    the conditions of the function hold for several states at a time, and it can run by SIMD.
     """
 
-    def __init__(self, function: Callable[..., Any], shared: int = 0, answers: int = 1, angles: Any = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], shared: int = 0, answers: int = 1, first_angle: Any = None
+    ) -> None:
         super().__init__(function)
         self._names = argument_names(function)
-        self._shared, self._answers, self._angles = 1 + shared, answers, angles
+        self._shared, self._answers, self._first_angle = 1 + shared, answers, first_angle
 
     @cached_property
     def rows(self) -> Any:
@@ -63,7 +65,7 @@ class StateKernel(NativeCall):
 
         Its answer is the worst status, or TOO_LARGE where an angle is.
         """
-        if not SIMD or self._angles is None:
+        if not SIMD or self._first_angle is None:
             return None
         from . import simd, simd_math  # only now: most programs never need it
 
@@ -72,7 +74,8 @@ class StateKernel(NativeCall):
         read = names if self._answers > 1 else names[:-1]
         return self._entry(
             LANES,
-            vars(simd) | {"beyond": simd_math.beyond, "angles": self._angles, "OK": OK, "TOO_LARGE": TOO_LARGE},
+            vars(simd)
+            | {"beyond": simd_math.beyond, "first_angle": self._first_angle, "OK": OK, "TOO_LARGE": TOO_LARGE},
             first=names[0],
             space="; ".join(f"{name}_, {name}_x, {name}_rows = space({name})" for name in names),
             fill="; ".join(f"fill({name}_x, {name}_rows, _start)" for name in read),

@@ -38,12 +38,12 @@ def before_joints(record):
 
 
 @part
-def joints(record, q):
-    """The joints' positions."""
-    return q[before_joints(record)[0] :]
+def first_joint(record):
+    """Where the joints' positions begin."""
+    return before_joints(record)[0]
 
 
-tree_kernel = partial(StateKernel, angles=joints)
+tree_kernel = partial(StateKernel, first_angle=first_joint)
 
 
 @uncounted_part

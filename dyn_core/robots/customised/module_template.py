@@ -17,11 +17,11 @@ if SIMD:
 
 
 @kernel
-def angles(record, q):
-    return q
+def first_angle(record):
+    return 0
 
 
-@partial(StateKernel, angles=angles)
+@partial(StateKernel, first_angle=first_angle)
 def call(record, {taken}):
     return {model}({arguments})
 """
