@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from dyn_core.arrays import Bools, Floats, Ints
+from dyn_core.errors import DescriptionWarning
 from dyn_core.mechanism import (
     BASE,
     PRISMATIC,
@@ -159,6 +162,27 @@ def furthest_link(at: Mapping[str, tuple[int, Floats]], parent: Ints) -> str:
     return max(reversed(list(at)), key=lambda link: depth[at[link][0]])
 
 
+TOOLS = ("tool", "tcp", "ee", "end_effector", "attachment_site", "grasp_site", "pinch", "gripper")
+"""Names of frames that are taken as the tool, the first that is there."""
+
+
+def assemble_named(
+    heading: Heading, ordered: Sequence[JointEntry], base: str, trunk: FloatingBase | None
+) -> tuple[Mechanism, dict[str, tuple[int, Floats]]]:
+    """The mechanism with the frame of one of the names TOOLS as its tool, or else the furthest link; no loops yet.
+
+    Also the body of each link, and the link's described frame on it.
+    """
+    links = {entry.link for entry in ordered}
+    tool = next((name for name in TOOLS if name in links), "")
+    mechanism = assemble(heading, ordered, (tool or base, np.eye(4)), (base,), trunk)
+    at = described_frames(ordered, (base,))
+    if not tool:
+        last = furthest_link(at, mechanism.parent)
+        mechanism = dataclasses.replace(mechanism, frames=(*mechanism.frames[:-1], Frame.at("tool", *at[last])))
+    return mechanism, at
+
+
 def resolve_leaders(moving: Sequence[JointEntry]) -> str:
     """Let every follower follow the independent joint at the end of its chain: q = multiplier q_leader + offset.
 
@@ -210,9 +234,23 @@ def moves_nothing(m: Mechanism) -> Bools:
     return idle
 
 
-def idle_joints(m: Mechanism) -> Bools:
-    """(n,) which joints move nothing, with all that follow the same leader."""
-    if m.mimic is None:
-        return moves_nothing(m)
-    busy = ~moves_nothing(m) & (m.mimic.multiplier != 0.0)
-    return ~np.isin(m.mimic.leader, m.mimic.leader[busy])
+def idle_joints(m: Mechanism, path: Path) -> list[str]:
+    """Names of joints that move neither mass nor inertia, with all that follow the same leader.
+
+    A joint whose last link has its mass on the axis, and no inertia about it, is only warned of: that is common, and
+    all but forward dynamics is right.
+    """
+    idle = moves_nothing(m)
+    if m.mimic is not None:
+        busy = ~idle & (m.mimic.multiplier != 0.0)
+        idle = ~np.isin(m.mimic.leader, m.mimic.leader[busy])
+    on_axis = idle & (m.M > 0.0)
+    if on_axis.any():
+        names = ", ".join(m.joint_names[j] for j in np.flatnonzero(on_axis))
+        warnings.warn(
+            f"{path}: the mass behind {names} lies on the joint's axis and has no inertia about it; its"
+            " forward dynamics is singular, give it an inertia or a rotor inertia to simulate it",
+            DescriptionWarning,
+            stacklevel=5,
+        )
+    return [m.joint_names[j] for j in np.flatnonzero(idle & ~on_axis)]

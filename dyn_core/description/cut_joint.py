@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError
-from dyn_core.mechanism import CUT_JOINTS, Frame, Loop, Mechanism
+from dyn_core.mechanism import CUT_JOINTS, CutForces, Frame, Loop, Mechanism
 
 
 class Cut(NamedTuple):
@@ -20,6 +20,8 @@ class Cut(NamedTuple):
     """One of CUT_JOINTS, or what cannot be said here."""
     ends: tuple[tuple[str, Floats], tuple[str, Floats]]
     """Of each side the link, and the cut joint's frame in the link's described frame."""
+    forces: CutForces | None = None
+    """Friction and spring of a revolute or prismatic one."""
 
 
 def with_loops(
@@ -41,5 +43,6 @@ def with_loops(
         if first.body == second.body:
             links = " and ".join(f"'{link}'" for link, _ in cut.ends)
             raise DescriptionError(f"{path}: loop '{cut.name}' joins {links}, which do not move against each other")
-        loops.append(Loop(cut.name, cut.kind, first, second))
+        acting = {"revolute": "turning", "prismatic": "sliding"}.get(cut.kind) if cut.forces else None
+        loops.append(Loop(cut.name, cut.kind, first, second, **({acting: cut.forces} if acting else {})))
     return dataclasses.replace(mechanism, loops=tuple(loops), assembly=assembly) if loops else mechanism

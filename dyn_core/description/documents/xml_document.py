@@ -33,6 +33,8 @@ class Element:
     tag: str
     attributes: dict[str, str]
     children: list[Element] = field(default_factory=list)
+    content: str = ""
+    """The text between its tags, without that of its children."""
 
     def error(self, sentence: str) -> DescriptionError:
         """A DescriptionError about this element."""
@@ -72,6 +74,24 @@ class Element:
         if not value:
             raise self.error(f"has no attribute '{attribute}', which it needs")
         return value
+
+    def words(self, tag: str, default: str = "") -> str:
+        """The text of the only child of that tag; the default where there is none, "": it must be there."""
+        child = self.one(tag) if default else self.need(tag)
+        if child is None:
+            return default
+        if not child.content.strip():
+            raise child.error("is empty")
+        return child.content.strip()
+
+    def value(self, tag: str, default: float | None = None) -> float:
+        """The finite number in the only child of that tag; default None: it must be there."""
+        child = self.need(tag) if default is None else self.one(tag)
+        return default if child is None and default is not None else self.need(tag).values(1)[0]
+
+    def values(self, count: int) -> list[float]:
+        """The finite numbers between its tags."""
+        return self._numbers("its text", self.content, count)
 
     def number(self, attribute: str, default: float | None = None) -> float:
         """A finite number; default None: it must be there."""
@@ -126,10 +146,14 @@ def read_xml(path: Path) -> Element:
         (open_elements[-1].children if open_elements else roots).append(element)
         open_elements.append(element)
 
+    def text(data: str) -> None:
+        open_elements[-1].content += data
+
     def declared(*_: object) -> None:
         raise refuse("declares an XML entity, which is not allowed; write the text itself in its place")
 
     parser.StartElementHandler = start
+    parser.CharacterDataHandler = text
     parser.EndElementHandler = lambda _: open_elements.pop()
     parser.EntityDeclHandler = declared
     try:

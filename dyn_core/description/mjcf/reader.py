@@ -7,7 +7,6 @@ hinges about x, y and z.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections import Counter
@@ -19,17 +18,15 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError, DescriptionWarning, MissingLibraryError
-from dyn_core.mechanism import FloatingBase, Frame, Mechanism
+from dyn_core.mechanism import FloatingBase, Mechanism
 from dyn_core.spatial.poses import pose, rotation_to_axis
 
-from ..assembly import Heading, assemble, described_frames, furthest_link, idle_joints, resolve_leaders
+from ..assembly import Heading, assemble_named, idle_joints, resolve_leaders
 from ..cut_joint import Cut, with_loops
 from ..inertial import NO_MASS, Inertial
 from ..joint_entry import JointEntry, Placement
 
 WORLD = 0
-TOOLS = ("tool", "tcp", "ee", "end_effector", "attachment_site", "grasp_site", "pinch", "gripper")
-"""Names of sites that are taken as the tool, the first that is there."""
 
 
 def read_mjcf(path: Path) -> Mechanism:
@@ -82,14 +79,9 @@ class _Reader:
             trunk = FloatingBase(base, *self._inertial(self.floating).standard_parameters())
         model_name = m.names[: m.names.index(b"\0")].decode() or self.path.stem
         heading = Heading(model_name, f"from {self.path.name}", np.array(m.opt.gravity, float))
-        tool = self._tool(ordered)
-        mechanism = assemble(heading, ordered, (tool or base, pose()), (base,), trunk)
-        at = described_frames(ordered, (base,))
-        if not tool:
-            last = furthest_link(at, mechanism.parent)
-            mechanism = dataclasses.replace(mechanism, frames=(*mechanism.frames[:-1], Frame.at("tool", *at[last])))
-        idle = [name for name, idle in zip(mechanism.joint_names, idle_joints(mechanism), strict=True) if idle]
-        if idle and not cuts:
+        mechanism, at = assemble_named(heading, ordered, base, trunk)
+        idle = [] if cuts else idle_joints(mechanism, self.path)
+        if idle:
             raise self.refuse(f"joint '{idle[0]}' has nothing to move: what hangs on it has no mass or inertia")
         self._say_left_out()
         return with_loops(mechanism, cuts, at, self.path, self._assembly(mechanism) if cuts else None)
@@ -288,10 +280,6 @@ class _Reader:
         entry, other = self.entries[follower], self.entries[leader]
         entry.leader, entry.multiplier = other.name, float(data[1])
         entry.offset = float(data[0]) + self._reference(follower) - entry.multiplier * self._reference(leader)
-
-    def _tool(self, ordered: list[JointEntry]) -> str:
-        links = {entry.link for entry in ordered}
-        return next((name for name in TOOLS if name in links), "")
 
     def _assembly(self, mechanism: Mechanism) -> Floats | None:
         """(n,) the positions of the first keyframe, or those in which the file draws the robot; None: all zero."""

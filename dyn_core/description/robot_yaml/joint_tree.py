@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.mechanism import STANDARD_GRAVITY, WORLD, FloatingBase, Mechanism
 
-from ..assembly import Heading, assemble, described_frames, in_circles, moves_nothing, parents_first
+from ..assembly import Heading, assemble, described_frames, idle_joints, in_circles, parents_first
 from ..documents.yaml_section import YamlSection
 from .joint import MIMIC_KEYS, YamlJoint
 from .joint_notation import origin
@@ -105,10 +106,9 @@ def _read_tool(root: YamlSection, joints: Sequence[YamlJoint], bases: Sequence[s
     return link, origin(tool)
 
 
-def check_mass_matrix(mechanism: Mechanism, joints: Sequence[YamlJoint]) -> None:
+def check_mass_matrix(mechanism: Mechanism, joints: Sequence[YamlJoint], path: Path) -> None:
     """Every joint has something to accelerate; otherwise the mass matrix is singular in every pose."""
     by_name = {joint.name: joint for joint in joints}
-    for j in reversed(np.flatnonzero(moves_nothing(mechanism))):
-        name = mechanism.joint_names[j]
+    for name in reversed(idle_joints(mechanism, path)):
         allowed = "a mass or inertia that the joint moves, or a rotor_inertia"
         by_name[name].section.problem("link", f"joint '{name}' has nothing to move", allowed)

@@ -73,7 +73,7 @@ def read_joints(document: Document) -> tuple[Mechanism, list[YamlJoint]]:
     if "platform" in root:
         mechanism = dataclasses.replace(mechanism, platform=_read_platform(root, mechanism))
     if not cuts:  # closed chains may have links without mass
-        check_mass_matrix(mechanism, joints)
+        check_mass_matrix(mechanism, joints, document.path)
     if mechanism.base is not None and mechanism.base.M + mechanism.M.sum() == 0.0:
         root.problem("base", "floats, but the robot has no mass at all", "a mass > 0 in kg")
     document.finish()

@@ -195,10 +195,10 @@ def _check_inertia(
             raise link.error(
                 "moves and has a shape but no <inertial>; give its mass and inertia (a mass of 0 if it has none)"
             )
-    for joint, idle in zip(moving, idle_joints(m), strict=True):
-        if idle and not closed:
-            light = f"link '{joint.link}' and what hangs on it have no mass or inertia"
-            raise joint.element.error(f"has nothing to move: {light}; give <inertial>")
+    for name in [] if closed else idle_joints(m, root.path):
+        joint = next(joint for joint in moving if joint.name == name)
+        light = f"link '{joint.link}' and what hangs on it have no mass or inertia"
+        raise joint.element.error(f"has nothing to move: {light}; give <inertial>")
     if m.base is not None and m.base.M == 0.0:
         raise links[m.base.name].error("floats but has no mass; give <inertial>, or load it with a fixed base")
     odd = [joint.link for joint in moving if not _is_physical(m, joint.body)]

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import warnings
 
 import numpy as np
 
-from dyn_core.errors import DescriptionError
+from dyn_core.errors import DescriptionError, DescriptionWarning
 from dyn_core.mechanism import Mechanism
 
 from ..assembly import described_frames, parents_first
@@ -37,6 +38,13 @@ def urdf_mechanism(root: Element, floating: bool) -> Mechanism:
     root.text("name")
     links = _by_name(root.all("link"), "link")
     joints = [_read_joint(element) for element in _by_name(root.all("joint"), "joint").values()]
+    if open_ended := [joint.name for joint in joints if _has_empty_limit(joint)]:
+        warnings.warn(
+            f"{root.path}: the <limit> of {', '.join(open_ended)} has neither lower nor upper; taken as no limit of"
+            " position, where ROS takes zero for both",
+            DescriptionWarning,
+            stacklevel=4,
+        )
     base = check_tree(root, links, joints)
     joints, base, floating = floating_root(joints, base, floating)
     cuts = read_loops(root, links)
@@ -120,10 +128,16 @@ def _read_limit(joint: UrdfJoint) -> None:
             raise joint.element.error(f"a {joint.kind} joint needs {wanted}")
         return
     joint.effort, joint.velocity = (_limit(abs(limit.number(key))) for key in ("effort", "velocity"))
-    if joint.kind != "continuous":
+    if joint.kind != "continuous" and not _has_empty_limit(joint):
         lower, upper = joint.limits = _limit(limit.number("lower", 0.0)), _limit(limit.number("upper", 0.0))
         if lower > upper:
             raise limit.error(f"lower {lower:g} is above upper {upper:g}")
+
+
+def _has_empty_limit(joint: UrdfJoint) -> bool:
+    """Whether a joint that stops somewhere does not say where."""
+    limit = joint.element.one("limit") if joint.element.text("type") in ("revolute", "prismatic") else None
+    return limit is not None and not limit.attributes.keys() & {"lower", "upper"}
 
 
 def _limit(value: float) -> float:

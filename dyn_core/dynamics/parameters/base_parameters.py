@@ -44,6 +44,7 @@ from .regressor import FS, FV, IA, INERTIAL, WIDTH, parameter_names, regressor
 XX, XY, XZ, YY, YZ, ZZ, MX, MY, MZ, M = range(INERTIAL)
 TRANSLATES, TURNS_ON_ONE_DIRECTION, TURNS_FREELY = range(3)
 SAME = 1e-9  # directions (rad) and points (m) closer than this are taken for the same
+ROUNDING = 1e-12  # coefficients below this part of the largest in a sum are taken for zero
 RANK = 1e-9  # pivots of the regressor below this part of the largest are taken for zero
 
 
@@ -68,7 +69,7 @@ class BaseParameters:
     @property
     def no_effect(self) -> tuple[str, ...]:
         """Standard parameters that no motion can show."""
-        silent = np.abs(self.K).max(axis=0, initial=0.0) == 0.0
+        silent = np.abs(self.K).max(axis=0, initial=0.0) <= ROUNDING
         return tuple(self.parameter_names[k] for k in self.selected if silent[k])
 
     def values(self, chi: Floats) -> Floats:
@@ -89,7 +90,7 @@ class BaseParameters:
 
 def _sum(row: Floats, names: tuple[str, ...], first: int, digits: int) -> str:
     text = names[first]
-    for k in np.flatnonzero(row):
+    for k in np.flatnonzero(np.abs(row) > ROUNDING * np.abs(row).max()):
         if k != first:
             factor = "" if abs(row[k]) == 1.0 else f"{abs(row[k]):.{digits}g} "
             text += f" {'-' if row[k] < 0.0 else '+'} {factor}{names[k]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,9 @@ from scipy.spatial.transform import Rotation
 
 from dyn_core.description import load_mechanism, robot_files
 from dyn_core.description.documents.yaml_document import MAX_BYTES
-from dyn_core.errors import DescriptionError
+from dyn_core.errors import DescriptionError, DescriptionWarning, SingularityError
 from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Mechanism
-from dyn_core.robots import TreeRobot
+from dyn_core.robots import TreeRobot, robot_of
 from dyn_core.spatial.poses import quaternion_from_rotation, rotation_from_rpy, rotation_to_axis, rpy_from_rotation
 
 GOOD = """\
@@ -188,16 +189,31 @@ def test_a_robot_that_cannot_move_is_refused(tmp_path: Path) -> None:
         load(tmp_path, "name: a\njoints: [{name: b, type: fixed, origin: {}}]\n")
 
 
+def one_joint(link: str) -> str:
+    return f"name: a\njoints:\n  - name: b\n    type: revolute\n    origin: {{}}\n    {link}\n"
+
+
+def test_a_joint_with_nothing_to_move_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DescriptionError, match=r"joints\[0\]\.link: joint 'b' has nothing to move"):
+        load(tmp_path, one_joint(""))
+    assert load(tmp_path, one_joint("rotor_inertia: 0.1")).n == 1
+
+
 @pytest.mark.parametrize(
     "link",
-    ["", "link: {mass: 1}", "link: {mass: 1, inertia: {xx: 1, yy: 1, zz: 0}}"],
-    ids=["nothing", "a point on the axis", "a rod on the axis"],
+    ["link: {mass: 1}", "link: {mass: 1, inertia: {xx: 1, yy: 1, zz: 0}}"],
+    ids=["a point on the axis", "a rod on the axis"],
 )
-def test_a_joint_with_nothing_to_move_is_refused(tmp_path: Path, link: str) -> None:
-    text = f"name: a\njoints:\n  - name: b\n    type: revolute\n    origin: {{}}\n    {link}\n"
-    with pytest.raises(DescriptionError, match=r"joints\[0\]\.link: joint 'b' has nothing to move"):
-        load(tmp_path, text)
-    assert load(tmp_path, text + "    rotor_inertia: 0.1\n").n == 1
+def test_mass_on_the_axis_of_the_last_joint_is_warned_of(tmp_path: Path, link: str) -> None:
+    """Its torque is zero, which is right; only forward dynamics has no answer."""
+    with pytest.warns(DescriptionWarning, match="the mass behind b lies on the joint's axis"):
+        robot = robot_of(load(tmp_path, one_joint(link)))
+    assert robot.inverse_dynamics([0.3], [1.0], [2.0]) == 0.0
+    with pytest.raises(SingularityError):
+        robot.forward_dynamics([0.3], [1.0], [0.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(tmp_path, one_joint(link) + "    rotor_inertia: 0.1\n")
 
 
 def test_a_massless_link_may_carry_others(tmp_path: Path) -> None:

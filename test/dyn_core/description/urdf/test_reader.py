@@ -195,6 +195,21 @@ def test_a_planar_joint_is_three_joints(tmp_path: Path, axis: str) -> None:
     assert np.linalg.matrix_rank(J[:3, :2]) == 2
 
 
+def test_a_limit_without_lower_and_upper_is_none(tmp_path: Path) -> None:
+    with pytest.warns(DescriptionWarning, match="neither lower nor upper; taken as no limit"):
+        m = read_urdf(file_of(tmp_path, GOOD.replace('lower="-1" upper="1" ', "", 1)))
+    np.testing.assert_array_equal(m.position_limits[0], [-np.inf, np.inf])
+    np.testing.assert_array_equal(m.effort_limits[0], 10.0)
+
+
+def test_mass_on_the_axis_of_the_last_joint_is_warned_of(tmp_path: Path) -> None:
+    point = """<link name="c"><inertial><mass value="2"/>
+      <inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>"""
+    with pytest.warns(DescriptionWarning, match="the mass behind bc lies on the joint's axis"):
+        m = read_urdf(file_of(tmp_path, GOOD.replace(LINK.format("c"), point).replace("prismatic", "revolute")))
+    assert m.M[1] == 2.0
+
+
 def test_followers_of_followers_follow_the_first(tmp_path: Path) -> None:
     """q_bc = 2 q_ab + 0.1 and q_cd = -3 q_bc + 0.2 = -6 q_ab - 0.1."""
     body = GOOD.replace(LIMIT + "</joint>\n", LIMIT + "</joint>", 1)

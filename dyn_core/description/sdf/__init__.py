@@ -1,0 +1,1 @@
+"""SDF files, as Gazebo has them."""
