@@ -133,7 +133,8 @@ def _stiffness(robot: Robot, at: Floats, frame: str) -> tuple[Floats, Stiffness]
     if robot.platform is None:
         raise InputError(f"{robot.name} has no inverse kinematics: give joint positions instead of a pose")
     pose = robot.platform.pose_at(at)
-    return robot.platform.inverse_kinematics(pose).q, robot.platform.stiffness_at(pose, frame)
+    stiffness = robot.platform.stiffness_at(pose, frame)
+    return robot.platform.inverse_kinematics(pose, check=not stiffness.singular).q, stiffness
 
 
 def as_json(answer: Answer) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.mechanism import CUT_JOINTS, Mechanism
+from dyn_core.mechanism import CUT_JOINTS, Compliance, Mechanism
 from dyn_core.spatial.poses import pose, rotation_to_axis
 
 from ..assembly import Heading
@@ -29,9 +29,11 @@ from .inertia import INERTIAL_KEYS, read_inertial
 from .joint import JOINT_KEYS, MAX_JOINTS, YamlJoint, read_joint, read_motion
 from .joint_notation import origin
 from .joint_tree import assembled
+from .link_compliance import read_link
 from .loops import Cut, End, read_assembly
 
 PLATFORM_KEYS = ("name", "motion", "home", *INERTIAL_KEYS)
+ROD_KEYS = (*INERTIAL_KEYS, "beam", "compliance")
 DRIVE_KEYS = ("limits", "friction", "Fv", "Fs", "rotor_inertia", "Ia", "stiffness", "active", "motor")
 LEG_KEYS = {
     "UPS": ("base", "platform", "axis", "spin", "lower", "upper", *DRIVE_KEYS),
@@ -151,7 +153,7 @@ def _read_ups(leg: YamlSection, name: str, platform: str, home: Floats, out: _Le
         return
     slide = _passive(leg, name, "prismatic", f"{name}_upper", f"{name}_lower", Placement(pose(), pose()))
     slide.section, slide.active = leg, True
-    slide.inertial = _read_rod(leg, "upper")
+    slide.inertial, slide.compliance = _read_rod(leg, "upper")
     read_motion(leg, slide)
     if slide.limits[0] <= 0.0 and "limits" in leg and math.isfinite(slide.limits[0]):
         leg.problem("limits", f"the shortest length is {slide.limits[0]:g} m", "lengths > 0 in m")
@@ -178,7 +180,8 @@ def _read_rss(leg: YamlSection, name: str, platform: str, home: Floats, out: _Le
     R = np.stack([x, np.cross(axis, x), axis], axis=1)
     crank = _passive(leg, name, "revolute", f"{name}_crank", "base", Placement(pose(R, foot), pose()))
     crank.section, crank.active = leg, True
-    crank.inertial = read_inertial(leg.section("crank", INERTIAL_KEYS))
+    link = leg.section("crank", ROD_KEYS)
+    crank.inertial, crank.compliance = read_inertial(link), read_link(link)
     read_motion(leg, crank)
     _check_home(leg, crank, 0.0)
     along = home[:3, :3] @ tip + home[:3, 3] - elbow
@@ -222,7 +225,7 @@ def _universal(
     frame = R.T @ np.stack([x, np.cross(a, x), a], axis=1)
     first = _passive(leg, f"{name}_u1", "revolute", f"{name}_cross", parent, Placement(pose(frame, at), pose()))
     second = _passive(leg, f"{name}_u2", "revolute", f"{name}_{rod}", f"{name}_cross", Placement(ACROSS, ALONG))
-    second.inertial = _read_rod(leg, rod)
+    second.inertial, second.compliance = _read_rod(leg, rod)
     out.start[second.name] = math.atan2(-float(u @ a), float(u @ x))
     return [first, second]
 
@@ -234,19 +237,19 @@ def _across(u: Floats) -> Floats:
     return a / size if size > 1e-3 else np.array([1.0, 0.0, 0.0])
 
 
-def _read_rod(leg: YamlSection, key: str) -> Inertial:
-    """Inertial parameters of a rod, z along it; without spin those about its axis are left out."""
-    section = leg.section(key, INERTIAL_KEYS)
-    rod = read_inertial(section)
+def _read_rod(leg: YamlSection, key: str) -> tuple[Inertial, Compliance | None]:
+    """Mass and compliance of a rod, z along it; without spin its inertia about its axis is left out."""
+    section = leg.section(key, ROD_KEYS)
+    rod, compliance = read_inertial(section), read_link(section)
     if leg.boolean("spin", False) or rod.mass == 0.0:
-        return rod
+        return rod, compliance
     I = rod.inertia
     crooked = np.abs([I[0, 1], I[0, 2], I[1, 2], I[0, 0] - I[1, 1]]).max() > INERTIA_TOLERANCE * np.abs(I).max()
     if crooked or np.abs(rod.com[:2]).max() > 1e-9:
         found = "is not round about the leg's axis (z), and the leg does not spin"
         leg.problem(key, found, "com [0, 0, z] and inertia with xx = yy and no products, or spin: true")
-        return rod
-    return Inertial(rod.mass, rod.com, np.diag([I[0, 0], I[1, 1], 0.0]))
+        return rod, compliance
+    return Inertial(rod.mass, rod.com, np.diag([I[0, 0], I[1, 1], 0.0])), compliance
 
 
 def _read_chain(leg: YamlSection, name: str, platform: str, home: Floats, out: _Legs) -> None:

@@ -89,9 +89,9 @@ def _read_geometry(root: YamlSection) -> Spherical:
     if "geometry" not in root:
         root.problem("geometry", "missing", "alpha1, alpha2, beta, gamma, R")
 
-    def angles(key: str) -> Floats:
-        """(3,) of the legs, or one for all."""
-        each = geometry.is_list(key)
+    def angles(key: str, own: bool = True) -> Floats:
+        """(3,) of the legs, or one for all; own: a leg may have its own."""
+        each = own and geometry.is_list(key)
         values = geometry.angles(key, 3, default=(0.0,) * 3) if each else np.full(3, geometry.angle(key))
         least = -1e-12 if key == "gamma" else 1e-6
         for value in values[~((least < values) & (values < math.pi - 1e-6))][:1] if key in geometry else ():
@@ -111,7 +111,8 @@ def _read_geometry(root: YamlSection) -> Spherical:
     if not all(abs(mode) == 1.0 for mode in modes):
         root.problem("working_mode", f"found {modes.tolist()}", "1 or -1 for each leg: the sign of (u x v) . w")
     signs = tuple(1 if mode > 0.0 else -1 for mode in modes)
-    return Spherical(arcs, radii, float(angles("beta")[0]), float(angles("gamma")[0]), signs)  # type: ignore[arg-type]
+    beta, gamma = (float(angles(key, own=False)[0]) for key in ("beta", "gamma"))
+    return Spherical(arcs, radii, beta, gamma, signs)  # type: ignore[arg-type]
 
 
 def _read_home(root: YamlSection) -> Floats:

@@ -19,6 +19,7 @@ from .loop_robot import LoopRobot
 from .platform_layout import PlatformLayout, body_pose
 
 FARTHEST = 1e6  # characteristic lengths: no pose is looked for beyond
+AT_SINGULARITY = 1e-6  # below which a pose counts as singular itself, and not as before or beyond one
 SINGULAR_DISTANCE = 1e-3  # below which `check` calls a configuration singular
 
 
@@ -200,7 +201,11 @@ class ParallelPlatform(Platform):
         return T
 
     def stiffness_at(self, pose: Any, frame: str = "tool") -> Stiffness:
-        reached = self.inverse_kinematics(pose)
+        """Cartesian stiffness of a frame at a pose (4, 4) of the tool, which may be singular but not lie beyond."""
+        singular = self.singularity_distance(pose) < AT_SINGULARITY
+        reached = self.inverse_kinematics(pose, check=not singular)
+        if singular:
+            self._check_limits(self.layout.configuration_of(reached.configuration)[None], ())
         return self.robot.stiffness(reached.q, frame, near=reached.configuration)
 
     # poses of the body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from typing import Any, Self
 
 import numpy as np
@@ -17,13 +18,15 @@ from dyn_core.dynamics.tree.record import T as PLACEMENT
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.mechanism import REVOLUTE, Mechanism
 from dyn_core.spatial.poses import from_seven, rotation_z
+from dyn_core.stiffness import Stiffness, VirtualJoints
 
 from ..configuration import Configuration
-from ..robot import Formulation
+from ..robot import Formulation, checked_wrench
 from .loop_robot import LoopRobot, by_branch
 from .parallel_platform import ParallelPlatform
 from .platform_layout import LegAssembly, PlatformLayout
 
+FLATTEST = 0.3  # cosine of the pitch below which the chart of the platform is near its singularity
 CHARTED = 0.5  # rad: a turn from the chart's beginning within which it is far from its singularity at 90 degrees
 
 
@@ -110,6 +113,22 @@ class ParallelRobot(LoopRobot):
         at, _ = self.layout.poses(q[None], start)
         start[:] = at[0]
         return self.layout.configuration(at[0])
+
+    def stiffness(
+        self, q: Any, frame: str = "tool", wrench: Any = None, near: Configuration | None = None
+    ) -> Stiffness:
+        """As of any LoopRobot; near the singularity of the platform's Euler-angle chart, in one that is centred there."""
+        full, turns, m = self.standing(q, near), self.layout.chart[3:], self.mechanism
+        if len(turns) != 3 or abs(np.cos(full[turns[1]])) > FLATTEST:
+            return super().stiffness(q, frame, wrench, near)
+        first = turns[0]
+        before = self.tree.forward_kinematics(full, m.frames[first - 1].name)[:3, :3] @ m.frames[first - 1].R.T
+        now = self._turned(self.tree.model.record, full)[0]
+        R = m.R.copy()
+        R[first] = before.T @ now @ (R[first] @ R[turns[1]] @ R[turns[2]]).T @ R[first]
+        full[turns] = 0.0
+        load = None if wrench is None else checked_wrench(wrench)
+        return VirtualJoints(dataclasses.replace(m, R=R)).stiffness(full, frame, load)
 
     # simulation in the tree's chart
 
