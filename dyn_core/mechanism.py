@@ -17,6 +17,8 @@ from dyn_core.errors import InputError
 REVOLUTE, PRISMATIC = 0, 1  # Khalil's sigma; fixed joints are merged into their parent by the description
 BASE = -1
 WORLD = -2  # where a floating base moves; a fixed base is the world
+OWN_LINK = -1
+"""In place of the number of a compliance: the link that a body's joint carries, at the tip of its own compliance."""
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """m/s^2, where a description says nothing else."""
 
@@ -29,11 +31,13 @@ class Frame:
     body: int
     R: Floats
     p: Floats
+    tip: int = OWN_LINK
+    """The compliance of a link on a fixed joint at whose tip the frame is."""
 
     @classmethod
-    def at(cls, name: str, body: int, T: Floats) -> Frame:
+    def at(cls, name: str, body: int, T: Floats, tip: int = OWN_LINK) -> Frame:
         """By its homogeneous matrix T (4, 4) in the frame of the body."""
-        return cls(name, body, T[:3, :3].copy(), T[:3, 3].copy())
+        return cls(name, body, T[:3, :3].copy(), T[:3, 3].copy(), tip)
 
     @property
     def T(self) -> Floats:
@@ -201,6 +205,8 @@ class Compliance:
     """(6, 6) motion of the tip per wrench there, in its axes, linear first: m/N, m/(N m), rad/N, rad/(N m)."""
     bar: Bar | None = None
     """What the link is made of; None: a matrix from elsewhere."""
+    on: int | None = None
+    """Of a link on a fixed joint: the compliance at whose tip it begins. None: it is the body's own link."""
 
 
 @dataclass(frozen=True)
@@ -296,6 +302,8 @@ class Mechanism:
     """Joints that follow others, in a MimicRobot; other robots take all joints as independent."""
     compliances: tuple[Compliance, ...] = ()
     """Compliant links, for the Cartesian stiffness; everything else takes links as rigid."""
+    joint_tips: Ints | None = None
+    """(n,) the compliance of a link on a fixed joint that carries each joint, OWN_LINK elsewhere; None: everywhere."""
     spherical: Spherical | None = None
     """The angles of a spherical parallel manipulator, whose tree and loops this mechanism is."""
     platform: int | None = None

@@ -15,6 +15,7 @@ from dyn_core.arrays import Bools, Floats, Ints
 from dyn_core.errors import DescriptionWarning
 from dyn_core.mechanism import (
     BASE,
+    OWN_LINK,
     PRISMATIC,
     REVOLUTE,
     Compliance,
@@ -90,18 +91,24 @@ def assemble(
     M, MS, J = np.zeros(n + 1), np.zeros((n + 1, 3)), np.zeros((n + 1, 3, 3))  # the base's last, at index BASE
     if base is not None:
         M[BASE], MS[BASE], J[BASE] = base.M, base.MS, base.J
-    notated: dict[str, tuple[int, Floats]] = {link: (BASE, np.eye(4)) for link in bases}
+    notated: dict[str, tuple[int, Floats, int]] = {link: (BASE, np.eye(4), OWN_LINK) for link in bases}
+    compliances: list[Compliance] = []
+    tips = np.full(n, OWN_LINK, dtype=np.int64)
     body = 0
     for joint in ordered:
-        parent_body, parent_frame = notated[joint.parent]
+        parent_body, parent_frame, parent_tip = notated[joint.parent]
         front = parent_frame @ joint.placement.front
         if joint.moves:
             joint.body, joint.notated = body, joint.placement.tail
-            parent[body], placements[body] = parent_body, front
+            parent[body], placements[body], tips[body] = parent_body, front, parent_tip
             body += 1
         else:
-            joint.body, joint.notated = parent_body, front @ joint.placement.tail
-        notated[joint.link] = joint.body, joint.notated
+            joint.body, joint.notated, joint.tip = parent_body, front @ joint.placement.tail, parent_tip
+        if joint.compliance is not None:
+            if not joint.moves:
+                joint.tip = len(compliances)
+            compliances.append(_on_body(joint, joint.compliance, None if joint.moves else parent_tip))
+        notated[joint.link] = joint.body, joint.notated, joint.tip
         mass, moments, inertia = joint.inertial.moved(joint.notated).standard_parameters()
         M[joint.body] += mass
         MS[joint.body] += moments
@@ -109,8 +116,8 @@ def assemble(
     described = described_frames(ordered, bases)
     fixed = [joint.link for joint in ordered if not joint.moves]
     named = [*(joint.link for joint in moving), *bases[1:], *fixed]
-    body, T = described[tool[0]]
-    tool_frame = Frame.at("tool", body, T @ tool[1])
+    body, T, tip = described[tool[0]]
+    tool_frame = Frame.at("tool", body, T @ tool[1], tip)
 
     def of_joints(attribute: str) -> Floats:
         return np.array([getattr(joint, attribute) for joint in moving], dtype=np.float64)
@@ -144,14 +151,16 @@ def assemble(
         base=None if base is None else FloatingBase(base.name, float(M[BASE]), MS[BASE], J[BASE]),
         beams=tuple(dataclasses.replace(joint.beam, body=joint.body) for joint in moving if joint.beam is not None),
         mimic=Mimic(leader, of_joints("multiplier"), of_joints("offset")) if follows else None,
-        compliances=tuple(_on_body(joint, joint.compliance) for joint in moving if joint.compliance is not None),
+        compliances=tuple(compliances),
+        joint_tips=tips if (tips != OWN_LINK).any() else None,
         springs=Springs(of_joints("spring"), of_joints("rest")) if any(joint.spring for joint in moving) else None,
     )
 
 
-def described_frames(joints: Sequence[JointEntry], bases: Sequence[str]) -> dict[str, tuple[int, Floats]]:
-    """The body of each link and the link's described frame on it; joints: assembled."""
-    return {link: (BASE, np.eye(4)) for link in bases} | {joint.link: (joint.body, joint.described) for joint in joints}
+def described_frames(joints: Sequence[JointEntry], bases: Sequence[str]) -> dict[str, tuple[int, Floats, int]]:
+    """The body of each link, the link's described frame on it, and its `Frame.tip`; joints: assembled."""
+    placed = {joint.link: (joint.body, joint.described, joint.tip) for joint in joints}
+    return {link: (BASE, np.eye(4), OWN_LINK) for link in bases} | placed
 
 
 def furthest_link(at: Mapping[str, tuple[int, Floats]], parent: Ints) -> str:
@@ -214,10 +223,10 @@ def motors_of(motors: Sequence[Mapping[str, float] | None]) -> Motors | None:
     return Motors(**columns)
 
 
-def _on_body(joint: JointEntry, compliance: Compliance) -> Compliance:
-    """A compliance that is placed in the link's described frame, in the frame of its body."""
+def _on_body(joint: JointEntry, compliance: Compliance, on: int | None) -> Compliance:
+    """A compliance that is placed in the link's described frame, in the frame of its body; on: as of Compliance."""
     R, p = joint.described[:3, :3], joint.described[:3, 3]
-    return dataclasses.replace(compliance, body=joint.body, R=R @ compliance.R, p=R @ compliance.p + p)
+    return dataclasses.replace(compliance, body=joint.body, R=R @ compliance.R, p=R @ compliance.p + p, on=on)
 
 
 def moves_nothing(m: Mechanism) -> Bools:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.mechanism import BASE, Beam, Compliance
+from dyn_core.mechanism import BASE, OWN_LINK, Beam, Compliance
 
 from .inertial import NO_MASS, Inertial
 
@@ -64,6 +64,8 @@ class JointEntry:
     """The body that the link is a part of; known once the mechanism is assembled, as is the next."""
     notated: Floats = field(default_factory=lambda: np.eye(4))
     """The notated frame in the frame of the body."""
+    tip: int = OWN_LINK
+    """The compliance of a link on a fixed joint at whose tip this link is; known as the last two."""
 
     @property
     def moves(self) -> bool:

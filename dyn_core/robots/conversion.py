@@ -185,15 +185,20 @@ def _spring_dampers(a: Mechanism, b: Mechanism) -> str:
 
 def _compliances(a: Mechanism, b: Mechanism) -> str:
     """Compares how links give way: the tips' frames on their links, and the matrices."""
-    ones, others = ({each.body: each for each in m.compliances} for m in (a, b))
-    if ones.keys() != others.keys():
+    ones, others = (sorted(m.compliances, key=_link_key) for m in (a, b))
+    if [_link_key(each) for each in ones] != [_link_key(each) for each in others]:
         return "other links give way"
-    for body, one in ones.items():
-        other = others[body]
+    for one, other in zip(ones, others, strict=True):
         tips = np.abs(_on_link(a, one) - _on_link(b, other)).max()
         if tips > TOLERANCE or not np.allclose(one.C, other.C, rtol=1e-9, atol=1e-12 * np.abs(one.C).max()):
-            return f"the compliance of {a.body_names[body]} differs"
+            return f"the compliance of {'base' if one.body == BASE else a.body_names[one.body]} differs"
+        if (one.bar is None) != (other.bar is None):
+            return f"the beam of {'base' if one.body == BASE else a.body_names[one.body]} is lost"
     return ""
+
+
+def _link_key(link: Compliance) -> tuple[int, bool]:
+    return link.body, link.on is not None
 
 
 def _on_link(m: Mechanism, frame: Frame | Compliance) -> Floats:

@@ -18,7 +18,7 @@ from dyn_core.dynamics.tree.model import TreeModel
 from dyn_core.dynamics.tree.state_kernels import frame_jacobian, frame_pose
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
-from dyn_core.mechanism import BASE, PRISMATIC, REVOLUTE, Compliance, Frame, Mechanism
+from dyn_core.mechanism import BASE, OWN_LINK, PRISMATIC, REVOLUTE, Compliance, Frame, Mechanism
 
 from .beam_column import loaded_stiffness
 from .cartesian import (
@@ -73,7 +73,7 @@ class VirtualJoints:
         springs = [int(self.of_joint[j]) for j in np.flatnonzero(yields)]
         C = [np.diag(1.0 / stiffness[yields])]
         self._links = tuple(
-            _Link(mechanism.body_names[each.body], slice(len(springs) + 6 * k, len(springs) + 6 * k + 6), each)
+            _Link(_name_of(mechanism, each), slice(len(springs) + 6 * k, len(springs) + 6 * k + 6), each)
             for k, each in enumerate(mechanism.compliances)
         )
         for block, compliance in zip(blocks, mechanism.compliances, strict=True):
@@ -231,50 +231,61 @@ class VirtualJoints:
         return Structure(E[:, s] @ self._L, E[:, p], A[:, s] @ self._L, A[:, p], length)
 
 
+def _name_of(m: Mechanism, link: Compliance) -> str:
+    body = "base" if link.body == BASE else m.body_names[link.body]
+    return body if link.on is None else f"fixed to {body}"
+
+
 def _extended(m: Mechanism) -> tuple[Mechanism, Floats, list[list[int]]]:
-    """The mechanism with virtual joints, the index of each of its own joints, and of each link's six virtual ones."""
-    tips: dict[int, int] = {}
+    """The mechanism with virtual joints, the index of each of its own joints, and of each link's six virtual ones.
+
+    Behind a joint come the virtual ones of its body's links, first those of links on the base.
+    """
+    own: dict[int, int] = {}
     for k, each in enumerate(m.compliances):
-        if each.body in tips:
+        if each.on is None and own.setdefault(each.body, k) != k:
             raise InputError(f"{m.name}: link '{m.body_names[each.body]}' has two compliances")
-        tips[each.body] = k
-    order = np.array([j + 6 * sum(1 for body in tips if body < j) for j in range(m.n)], int)
-    total = m.n + 6 * len(tips)
-    carrier = {BASE: BASE} | {j: int(order[j]) + (6 if j in tips else 0) for j in range(m.n)}
-    shift = {j: (m.compliances[k].R, m.compliances[k].p) for j, k in tips.items()}
-    blocks: list[list[int]] = [[] for _ in m.compliances]
+    order, begin, total = np.empty(m.n, int), np.empty(len(m.compliances), int), 0
+    for j in range(BASE, m.n):
+        if j != BASE:
+            order[j], total = total, total + 1
+        for k, each in enumerate(m.compliances):
+            if each.body == j:
+                begin[k], total = total, total + 6
+
+    def placed(body: int, tip: int, R0: Floats, p0: Floats) -> tuple[int, Floats, Floats]:
+        """The extended mechanism's body that carries a pose on a body, at a tip of it, and the pose in its frame."""
+        k = tip if tip != OWN_LINK else own.get(body)
+        if k is None:
+            return BASE if body == BASE else int(order[body]), R0, p0
+        at = m.compliances[k]
+        return int(begin[k]) + 5, at.R.T @ R0, at.R.T @ (p0 - at.p)
+
     parent, kind = np.empty(total, np.int64), np.full(total, REVOLUTE, np.int64)
-    R, p = np.tile(np.eye(3), (total, 1, 1)), np.zeros((total, 3))
+    R, p = np.empty((total, 3, 3)), np.zeros((total, 3))
     names, bodies = [""] * total, [""] * total
-
-    def on(body: int, R0: Floats, p0: Floats) -> tuple[Floats, Floats]:
-        """A pose in the frame of a body, in that of the virtual body at its tip."""
-        if body not in shift:
-            return R0, p0
-        Rt, pt = shift[body]
-        return Rt.T @ R0, Rt.T @ (p0 - pt)
-
-    for j in range(m.n):
-        i = int(order[j])
-        parent[i], kind[i] = carrier[int(m.parent[j])], m.joint_type[j]
-        R[i], p[i] = on(int(m.parent[j]), m.R[j], m.p[j])
-        names[i], bodies[i] = m.joint_names[j], m.body_names[j]
-        if j not in tips:
-            continue
+    for j, i in enumerate(order):
+        tip = OWN_LINK if m.joint_tips is None else int(m.joint_tips[j])
+        parent[i], R[i], p[i] = placed(int(m.parent[j]), tip, m.R[j], m.p[j])
+        kind[i], names[i], bodies[i] = m.joint_type[j], m.joint_names[j], m.body_names[j]
+    for k, (each, i) in enumerate(zip(m.compliances, begin, strict=True)):
+        if each.on is None:
+            first = int(order[each.body]), each.R, each.p
+        else:
+            first = placed(each.body, each.on, each.R, each.p)
         before = np.eye(3)
         for c in range(6):
-            v = i + 1 + c
             turned = np.roll(np.eye(3), -(c % 3) - 1, axis=1)  # z along axis c of the tip
-            parent[v], kind[v] = v - 1, PRISMATIC if c < 3 else REVOLUTE
-            R[v] = (shift[j][0] if c == 0 else before.T) @ turned
-            p[v] = shift[j][1] if c == 0 else 0.0
+            v = i + c
+            parent[v], R[v], p[v] = (v - 1, before.T, np.zeros(3)) if c else first
+            R[v] = R[v] @ turned
+            kind[v] = PRISMATIC if c < 3 else REVOLUTE
             before = turned
-            names[v], bodies[v] = f"{m.body_names[j]}_{'xyzrpq'[c]}", f"{m.body_names[j]}_tip_{c}"
-            blocks[tips[j]].append(v)
+            names[v], bodies[v] = f"link{k}_{'xyzrpq'[c]}", f"link{k}_tip_{c}"
 
-    def placed(frame: Frame) -> Frame:
-        Rf, pf = on(frame.body, frame.R, frame.p)
-        return replace(frame, body=carrier[frame.body], R=Rf, p=pf)
+    def on(frame: Frame) -> Frame:
+        body, Rf, pf = placed(frame.body, frame.tip, frame.R, frame.p)
+        return replace(frame, body=body, R=Rf, p=pf, tip=OWN_LINK)
 
     zero, infinite = np.zeros(total), np.full(total, np.inf)
     extended = Mechanism(
@@ -298,7 +309,7 @@ def _extended(m: Mechanism) -> tuple[Mechanism, Floats, list[list[int]]]:
         effort_limits=infinite,
         active=np.zeros(total, bool),
         gravity=np.zeros(3),
-        frames=tuple(placed(frame) for frame in m.frames),
-        loops=tuple(replace(loop, first=placed(loop.first), second=placed(loop.second)) for loop in m.loops),
+        frames=tuple(on(frame) for frame in m.frames),
+        loops=tuple(replace(loop, first=on(loop.first), second=on(loop.second)) for loop in m.loops),
     )
-    return extended, order, blocks
+    return extended, order, [list(range(i, i + 6)) for i in begin]

@@ -35,6 +35,9 @@ STATUS = ("computed", "not computed", "unreachable", "no equilibrium")
 MOMENT = (0.0, 0.0, 0.0, 10.0, 10.0, 10.0)
 """Force (N) and moment (N m) whose eight combinations of signs are the default wrenches (those of Wu, Bai, Kepler)."""
 
+LINEAR = float(np.radians(20.0))
+"""rad, above which a deflection of the linear theory says only that there is a singularity near."""
+
 FIRST_PART, LARGEST_PART = 64, 65536
 SECONDS_PER_PART = 0.05
 """After about this time the table is handed out, so that it can be shown or given up."""
@@ -89,6 +92,11 @@ class StiffnessMap:
         """How many poses are in each state, by its word."""
         found = np.bincount(self.status.ravel(), minlength=len(STATUS))
         return {word: int(count) for word, count in zip(STATUS, found, strict=True)}
+
+    @property
+    def beyond_linear(self) -> int:
+        """At how many poses the rotation is beyond the linear theory, as it is beside a singular one."""
+        return int((self.rotation > LINEAR).sum())
 
     @property
     def largest_translation(self) -> Peak | None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.errors import DynError, InputError
+from dyn_core.errors import DynError, InputError, SingularityError
 from dyn_core.files import LARGEST
 from dyn_core.robots.robot import Robot
 from dyn_core.stiffness import Stiffness
@@ -133,8 +133,11 @@ def _stiffness(robot: Robot, at: Floats, frame: str) -> tuple[Floats, Stiffness]
     if robot.platform is None:
         raise InputError(f"{robot.name} has no inverse kinematics: give joint positions instead of a pose")
     pose = robot.platform.pose_at(at)
-    stiffness = robot.platform.stiffness_at(pose, frame)
-    return robot.platform.inverse_kinematics(pose, check=not stiffness.singular).q, stiffness
+    found = robot.platform.stiffness_at(pose, frame)
+    try:
+        return robot.platform.inverse_kinematics(pose).q, found
+    except SingularityError:  # at a singular pose, which has a stiffness
+        return robot.platform.inverse_kinematics(pose, check=False).q, found
 
 
 def as_json(answer: Answer) -> dict[str, Any]:

@@ -184,6 +184,11 @@ def _summary(table: StiffnessMap, files: list[Path]) -> str:
             for axis, v in ((across, peak.column), (along, peak.row))
         )
         lines.append(f"largest {name} {value.format(scaled)} at {', '.join(where)}")
+    if table.beyond_linear:
+        lines.append(
+            f"note: at {table.beyond_linear} poses the error is above 20 degrees, beyond the linear theory: they are"
+            " beside singular ones"
+        )
     lines += [f"note: {note}" for note in table.notes]
     return "\n".join([*lines, *(f"written: {file}" for file in files)])
 
@@ -205,6 +210,7 @@ def _report(table: StiffnessMap, files: list[Path]) -> dict[str, Any]:
         "wrenches": table.wrenches.tolist(),
         "complete": table.done == table.size,
         "counts": {word.replace(" ", "_"): table.counts[word] for word in STATUS},
+        "beyond_linear": table.beyond_linear,
         "largest_translation": peak(table.largest_translation),
         "largest_rotation": peak(table.largest_rotation),
         "notes": table.notes,

@@ -70,9 +70,6 @@ def read_joint(section: YamlSection, previous_link: str) -> YamlJoint:
         section.refuse(MOTION_KEYS, "has no meaning on a fixed joint", "a joint that moves, or no such key")
     joint.beam = _read_beam(link, kind)
     joint.compliance = read_link(link)
-    if joint.compliance is not None and not joint.moves:
-        key = "beam" if "beam" in link else "compliance"
-        link.problem(key, "given for a link on a fixed joint", "the link that carries it, on a joint that moves")
     return joint
 
 

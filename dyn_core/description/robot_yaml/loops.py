@@ -88,14 +88,14 @@ def read_end(section: YamlSection, key: str, links: Sequence[str], keys: Sequenc
     return End(link, origin(end))
 
 
-def placed_loops(cuts: Sequence[Cut], described: Mapping[str, tuple[int, Floats]]) -> tuple[Loop, ...]:
-    """The loops on their bodies; described: body of each link, and the link's described frame in that body's."""
+def placed_loops(cuts: Sequence[Cut], described: Mapping[str, tuple[int, Floats, int]]) -> tuple[Loop, ...]:
+    """The loops on their bodies; described: as of `described_frames`."""
     loops = []
     for cut in cuts:
         ends = []
         for end in (cut.first, cut.second):
-            body, frame = described[end.link]
-            ends.append(Frame.at(cut.name, body, frame @ end.pose))
+            body, frame, tip = described[end.link]
+            ends.append(Frame.at(cut.name, body, frame @ end.pose, tip))
         if ends[0].body == ends[1].body:
             found = f"'{cut.first.link}' and '{cut.second.link}' do not move against each other"
             cut.section.problem("second", found, "a link on another body")

@@ -17,7 +17,9 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError, InputError
-from dyn_core.mechanism import BASE, PRISMATIC, WORLD, Frame, Loop, Mechanism, Motors, SpringDamper
+from dyn_core.mechanism import (
+    BASE, OWN_LINK, PRISMATIC, WORLD, Compliance, Frame, Loop, Mechanism, Motors, SpringDamper,
+)  # fmt: skip
 from dyn_core.spatial.poses import inverse, pose, rpy_from_rotation
 
 from ..documents.yaml_section import NAME
@@ -77,7 +79,10 @@ def _joints(m: Mechanism, notation: str) -> list[Group]:
     notated = {BASE: pose()} | dict(enumerate(frames_of_notation(m, notation)))
     entries = []
     for j, name in enumerate(m.joint_names):
-        axis = inverse(notated[int(m.parent[j])]) @ pose(m.R[j], m.p[j])
+        on = int(m.parent[j])
+        tip = OWN_LINK if m.joint_tips is None else int(m.joint_tips[j])
+        before = notated[on] if tip == OWN_LINK else _fixed_link(m, tip).T
+        axis = inverse(before) @ pose(m.R[j], m.p[j])
         kind = "prismatic" if m.joint_type[j] == PRISMATIC else "revolute"
         link = {"name": m.body_names[j]} | _inertial(float(m.M[j]), m.MS[j], m.J[j], notated[j], notation)
         if shift := _origin(inverse(notated[j]) @ m.frames[j].T):
@@ -86,16 +91,21 @@ def _joints(m: Mechanism, notation: str) -> list[Group]:
             if beam.body == j:
                 link["flexible"] = {"E": beam.E, "I": beam.I, "modes": beam.modes}
         for each in m.compliances:
-            if each.body == j:
-                tip = _origin(inverse(m.frames[j].T) @ pose(each.R, each.p))
-                link["compliance"] = tip | {"matrix": each.C.tolist()}
-        parent: Group = {"name": name, "type": kind, "parent": _link(m, int(m.parent[j]))}
+            if each.body == j and each.on is None:
+                link |= _compliance(m.frames[j].T, each)
+        parent: Group = {"name": name, "type": kind, "parent": _link(m, on, tip)}
         entries.append(parent | place(axis, notated[j]) | _motion(m, j, notation) | {"link": link})
     joints = set(m.joint_names)
     for extra in m.frames[m.n : -1]:
-        name, on = _unused(f"{extra.name}_fixed", joints), _link(m, extra.body)
-        there = place(inverse(notated[extra.body]) @ extra.T, pose())
-        entries.append({"name": name, "type": "fixed", "parent": on} | there | {"link": {"name": extra.name}})
+        name, link, tip = _unused(f"{extra.name}_fixed", joints), {"name": extra.name}, extra.tip
+        if tip != OWN_LINK and _fixed_link(m, tip) is extra:
+            link |= _compliance(extra.T, m.compliances[tip])
+            stands = m.compliances[tip].on
+            tip = OWN_LINK if stands is None else stands
+        before = notated[extra.body] if tip == OWN_LINK else _fixed_link(m, tip).T
+        there = place(inverse(before) @ extra.T, pose())
+        fixed: Group = {"name": name, "type": "fixed", "parent": _link(m, extra.body, tip)}
+        entries.append(fixed | there | {"link": link})
     return entries
 
 
@@ -182,6 +192,21 @@ def _inertial(M: float, MS: Floats, J: Floats, N: Floats, notation: str) -> Grou
         least = 1e-16 * np.abs(tensor).max()
         out[inertia_key] = {name: x for name, x in entries.items() if name[0] == name[1] or abs(x) > least}
     return out
+
+
+def _compliance(T: Floats, link: Compliance) -> Group:
+    """`beam` of a link, or `compliance` where no beam makes it, in its described frame T (4, 4)."""
+    tip, bar = inverse(T) @ pose(link.R, link.p), link.bar
+    if bar is None or not math.isfinite(bar.section.shear_y + bar.section.shear_z):
+        return {"compliance": _origin(tip) | {"matrix": link.C.tolist()}}
+    R, p, s = tip[:3, :3], tip[:3, 3], bar.section
+    out: Group = {"root": (R @ bar.at(np.zeros(1))[1][0] + p).tolist()}
+    if bar.radius > 0.0:
+        out |= {"centre": (p - bar.radius * R[:, 1]).tolist(), "axis": R[:, 2].tolist(), "arc": angle_value(bar.size)}
+    else:
+        out |= {"tip": p.tolist(), "up": R[:, 1].tolist()}
+    section = {"A": s.A, "Ix": s.Ix, "Iy": s.Iy, "Iz": s.Iz, "shear": [s.shear_y, s.shear_z]}
+    return {"beam": out | {"section": section, "E": bar.material.E, "G": bar.material.G}}
 
 
 # springs between links, closed chains
@@ -299,16 +324,28 @@ def _unused(name: str, taken: set[str]) -> str:
     return new
 
 
-def _link(m: Mechanism, body: int) -> str:
+def _link(m: Mechanism, body: int, tip: int = OWN_LINK) -> str:
+    if tip != OWN_LINK:
+        return _fixed_link(m, tip).name
     if body == WORLD:
         return "base" if m.base is None else "world"
     return m.body_names[body] if body != BASE else "base" if m.base is None else m.base.name
 
 
+def _fixed_link(m: Mechanism, tip: int) -> Frame:
+    """The described frame of the link on a fixed joint that has this compliance."""
+    for frame in m.frames[m.n : -1]:
+        if frame.tip == tip:
+            return frame
+    raise DescriptionError(f"{m.name}: a link on a fixed joint has a compliance, but no name: it cannot be written")
+
+
 def _on_link(m: Mechanism, frame: Frame) -> Group:
     """link, xyz and rpy of a frame in the described frame of the link that carries it."""
     on = pose() if frame.body in (BASE, WORLD) else m.frames[frame.body].T
-    return {"link": _link(m, frame.body)} | _origin(inverse(on) @ frame.T)
+    if frame.tip != OWN_LINK:
+        on = _fixed_link(m, frame.tip).T
+    return {"link": _link(m, frame.body, frame.tip)} | _origin(inverse(on) @ frame.T)
 
 
 # frames

@@ -153,7 +153,7 @@ def assembled(
     return mechanism
 
 
-def _frames(at: Mapping[str, tuple[int, Floats]], moving: Sequence[UrdfJoint], parent: Ints) -> tuple[Frame, ...]:
+def _frames(at: Mapping[str, tuple[int, Floats, int]], moving: Sequence[UrdfJoint], parent: Ints) -> tuple[Frame, ...]:
     """Frames of the moving links in joint order, of all others, and "tool".
 
     The tool is the link of that name, or else the link behind the most joints (of several the last in the file).

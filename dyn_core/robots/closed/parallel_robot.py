@@ -117,7 +117,7 @@ class ParallelRobot(LoopRobot):
     def stiffness(
         self, q: Any, frame: str = "tool", wrench: Any = None, near: Configuration | None = None
     ) -> Stiffness:
-        """As of any LoopRobot; near the singularity of the platform's Euler-angle chart, in one that is centred there."""
+        """As of any LoopRobot; where the Euler-angle chart of the platform is nearly singular, in a re-centred one."""
         full, turns, m = self.standing(q, near), self.layout.chart[3:], self.mechanism
         if len(turns) != 3 or abs(np.cos(full[turns[1]])) > FLATTEST:
             return super().stiffness(q, frame, wrench, near)

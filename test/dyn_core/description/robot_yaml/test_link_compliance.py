@@ -137,3 +137,89 @@ def test_what_is_wrong_is_named(tmp_path, link, why):
     with pytest.raises(DescriptionError) as caught:
         arm(tmp_path, link)
     assert why in "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+
+
+FIXED = """
+name: welded
+joints:
+  - {name: foot, type: fixed, parent: base, origin: {xyz: [0.1, 0, 0]},
+     link: {name: column, beam: {tip: [0, 0, 0.8], BAR}}}
+  - {name: j1, type: revolute, parent: column, origin: {xyz: [0, 0, 0.8], rpy: [0.3, 0, 0]}, stiffness: 2e4,
+     link: {name: first, mass: 1, inertia: {xx: 1, yy: 1, zz: 1}, beam: {tip: [0.4, 0, 0], BAR}}}
+  - {name: weld, type: fixed, parent: first, origin: {xyz: [0.4, 0, 0], rpy: [0, 0.5, 0]},
+     link: {name: stem, beam: {tip: [0, 0.3, 0], BAR}}}
+  - {name: weld2, type: fixed, parent: stem, origin: {xyz: [0, 0.3, 0]}, link: {name: head, mass: 1}}
+  - {name: j2, type: revolute, parent: head, origin: {rpy: [0, 1, 0]}, stiffness: 1e4,
+     link: {name: second, mass: 1, inertia: {xx: 1, yy: 1, zz: 1}}}
+  - {name: j3, type: revolute, parent: first, origin: {xyz: [0.4, 0, 0]}, stiffness: 1e4,
+     link: {name: third, mass: 1, inertia: {xx: 1, yy: 1, zz: 1}}}
+  - {name: weld3, type: fixed, parent: second, origin: {},
+     link: {name: nose, compliance: {xyz: [0.1, 0, 0], matrix: MATRIX}}}
+tool: {link: nose, xyz: [0.1, 0.05, 0.02]}
+"""
+
+
+def test_links_on_fixed_joints_give_way(tmp_path):
+    """Each frame by the sum of what yields between it and the base, and nothing else."""
+    bar = "section: {shape: rectangle, height_y: 0.01, height_z: 0.02}, E: 70e9, nu: 0.33"
+    own = np.diag([1e-6, 2e-6, 3e-6, 1e-4, 2e-4, 3e-4])
+    file = tmp_path / "welded.yaml"
+    file.write_text(FIXED.replace("BAR", bar).replace("MATRIX", str(own.tolist())))
+    robot = load_robot(file)
+    q = np.array([0.3, -0.4, 0.7])
+    section, aluminium = rectangle(0.01, 0.02), Material.isotropic(70e9, 0.33)
+
+    def part(frame: str, link: str, tip: list[float], x: list[float], C: np.ndarray) -> np.ndarray:
+        """What a beam along x of a link, up to its tip, does at a frame."""
+        T = robot.forward_kinematics(q, link)
+        first = np.array(x, float)
+        up = np.eye(3)[int(np.argmin(np.abs(first)))]
+        axes = np.stack([first, up, np.cross(first, up)], axis=1)
+        place = T[:3, :3] @ tip + T[:3, 3]
+        X = tip_jacobian(T[:3, :3] @ axes, robot.forward_kinematics(q, frame)[:3, 3] - place)
+        return X @ C @ X.T
+
+    def joints(frame: str) -> np.ndarray:
+        J = robot.jacobian(q, frame)
+        return J @ np.diag(1.0 / robot.mechanism.stiffness) @ J.T
+
+    beams = {
+        "column": ([0, 0, 0.8], [0, 0, 1], straight_beam(0.8, section, aluminium)),
+        "first": ([0.4, 0, 0], [1, 0, 0], straight_beam(0.4, section, aluminium)),
+        "stem": ([0, 0.3, 0], [0, 1, 0], straight_beam(0.3, section, aluminium)),
+    }
+    for frame, links in {
+        "column": ["column"], "first": ["column", "first"], "third": ["column", "first"],
+        "stem": list(beams), "head": list(beams), "second": list(beams), "tool": list(beams),
+    }.items():  # fmt: skip
+        C = joints(frame) + sum(part(frame, link, *beams[link]) for link in links)
+        if frame == "tool":
+            C += part(frame, "nose", [0.1, 0, 0], [1, 0, 0], own)
+        found = robot.stiffness(q, frame).C
+        np.testing.assert_allclose(found, C, atol=1e-12 * np.abs(C).max())
+    for notation in ("mdh", "origin"):
+        again = tmp_path / f"{notation}.yaml"
+        convert(file, again, notation)
+        for frame in ("third", "tool"):
+            C = load_robot(again).stiffness(q, frame).C
+            np.testing.assert_allclose(C, robot.stiffness(q, frame).C, atol=1e-9 * np.abs(C).max())
+
+
+def test_a_beam_stays_a_beam_in_other_notations(tmp_path):
+    """Its stiffness under load too, which a matrix would not have."""
+    for link in (
+        "beam: {root: [-0.5, 0, 0], tip: [0, 0, 0], up: [0, 0.3, 1], E: 210e9, nu: 0.3,"
+        " section: {shape: rectangle, height_y: 0.02, height_z: 0.04}}",
+        "beam: {root: [-0.2, -0.2, 0], centre: [-0.2, 0, 0], axis: [0, 0, 1], arc: 90 deg, E: 210e9, nu: 0.3,"
+        " section: {shape: circle, radius: 0.01, shear: [0.9, 0.8]}}",
+    ):
+        robot = arm(tmp_path, link)
+        q, w = np.array([0.4, -0.7]), np.array([300.0, -200.0, 400.0, 10.0, 20.0, -30.0])
+        expected = robot.stiffness(q, wrench=w).C
+        assert np.abs(expected - robot.stiffness(q).C).max() > 1e-5 * np.abs(expected).max()
+        for notation in ("dh", "mdh", "origin"):
+            target = tmp_path / f"{notation}.yaml"
+            convert(tmp_path / "arm.yaml", target, notation, force=True)
+            found = load_robot(target)
+            assert found.mechanism.compliances[0].bar is not None
+            np.testing.assert_allclose(found.stiffness(q, wrench=w).C, expected, atol=1e-9 * np.abs(expected).max())

@@ -18,9 +18,9 @@ HIPS = 0.5 * np.stack([np.cos(ANGLES + 0.4), np.sin(ANGLES + 0.4), 0.2 * np.cos(
 LOWER, UPPER = tube(0.04, 0.035), tube(0.03, 0.0)
 STEEL = Material.isotropic(210e9, 0.3)
 RODS = (
-    "lower: {{beam: {{tip: [0, 0, 0.5], section: {{shape: tube, outer: 0.04, inner: 0.035}}, E: 210e9, nu: 0.3}}}}, "
-    "upper: {{beam: {{root: [0, 0, -0.6], tip: [0, 0, 0], section: {{shape: tube, outer: 0.03, inner: 0}}, {0}}}}}"
-).format("E: 210e9, nu: 0.3")
+    "lower: {beam: {tip: [0, 0, 0.5], section: {shape: tube, outer: 0.04, inner: 0.035}, E: 210e9, nu: 0.3}}, "
+    "upper: {beam: {root: [0, 0, -0.6], tip: [0, 0, 0], section: {shape: circle, radius: 0.03}, E: 210e9, nu: 0.3}}"
+)
 
 
 def hexapod(folder, rods: str = "", limits: str = ""):
