@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.mechanism import STANDARD_GRAVITY, WORLD, FloatingBase, Mechanism
+from dyn_core.mechanism import OWN_LINK, STANDARD_GRAVITY, WORLD, FloatingBase, Mechanism
 
 from ..assembly import Heading, assemble, described_frames, idle_joints, in_circles, parents_first
 from ..documents.yaml_section import YamlSection
@@ -39,7 +39,7 @@ def assembled(
     _check_parents(joints, bases)
     _check_motors(joints)
     tool = _read_tool(root, joints, bases)
-    world = {} if base is None else {"world": (WORLD, np.eye(4))}
+    world = {} if base is None else {"world": (WORLD, np.eye(4), OWN_LINK)}
     springs = read_spring_dampers(root, [*bases, *world, *(joint.link for joint in joints)])
     root.document.finish()
     ordered = parents_first(joints)

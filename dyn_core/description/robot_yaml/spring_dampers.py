@@ -46,15 +46,15 @@ def read_spring_dampers(root: YamlSection, links: Sequence[str]) -> list[YamlSpr
 
 
 def placed_spring_dampers(
-    entries: Sequence[YamlSpringDamper], described: Mapping[str, tuple[int, Floats]]
+    entries: Sequence[YamlSpringDamper], described: Mapping[str, tuple[int, Floats, int]]
 ) -> tuple[SpringDamper, ...]:
-    """The entries on their bodies; described: body of each link, and the link's described frame in that body's."""
+    """The entries on their bodies; described: as of `described_frames`."""
     placed = []
     for entry in entries:
         ends = []
         for end in (entry.first, entry.second):
-            body, frame = described[end.link]
-            ends.append(Frame.at(entry.name, body, frame @ end.pose))
+            body, frame, tip = described[end.link]
+            ends.append(Frame.at(entry.name, body, frame @ end.pose, tip))
         if ends[0].body == ends[1].body:
             found = f"'{entry.first.link}' and '{entry.second.link}' do not move against each other"
             entry.section.problem("second", found, "a link on another body")

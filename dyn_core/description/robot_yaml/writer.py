@@ -18,7 +18,16 @@ import numpy as np
 from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError, InputError
 from dyn_core.mechanism import (
-    BASE, OWN_LINK, PRISMATIC, WORLD, Compliance, Frame, Loop, Mechanism, Motors, SpringDamper,
+    BASE,
+    OWN_LINK,
+    PRISMATIC,
+    WORLD,
+    Compliance,
+    Frame,
+    Loop,
+    Mechanism,
+    Motors,
+    SpringDamper,
 )  # fmt: skip
 from dyn_core.spatial.poses import inverse, pose, rpy_from_rotation
 
