@@ -163,7 +163,7 @@ def described_frames(joints: Sequence[JointEntry], bases: Sequence[str]) -> dict
     return {link: (BASE, np.eye(4), OWN_LINK) for link in bases} | placed
 
 
-def furthest_link(at: Mapping[str, tuple[int, Floats]], parent: Ints) -> str:
+def furthest_link(at: Mapping[str, tuple[int, Floats, int]], parent: Ints) -> str:
     """The link behind the most joints, of several the last; at: as of `described_frames`, parent: (n,) of bodies."""
     depth = {BASE: 0}
     for j, above in enumerate(parent):

@@ -27,11 +27,11 @@ class Cut(NamedTuple):
 def with_loops(
     mechanism: Mechanism,
     cuts: Sequence[Cut],
-    at: Mapping[str, tuple[int, Floats]],
+    at: Mapping[str, tuple[int, Floats, int]],
     path: Path,
     assembly: Floats | None = None,
 ) -> Mechanism:
-    """The mechanism with its chains closed; at: the body of each link, and the link's described frame on it.
+    """The mechanism with its chains closed; at: as of `described_frames`.
 
     A DescriptionError names the file, at `path`, and the cut joint that cannot be used.
     """
