@@ -177,7 +177,7 @@ TOOLS = ("tool", "tcp", "ee", "end_effector", "attachment_site", "grasp_site", "
 
 def assemble_named(
     heading: Heading, ordered: Sequence[JointEntry], base: str, trunk: FloatingBase | None
-) -> tuple[Mechanism, dict[str, tuple[int, Floats]]]:
+) -> tuple[Mechanism, dict[str, tuple[int, Floats, int]]]:
     """The mechanism with the frame of one of the names TOOLS as its tool, or else the furthest link; no loops yet.
 
     Also the body of each link, and the link's described frame on it.
