@@ -35,6 +35,6 @@ setup(
         *(f"dyn_nodes.{name}" for name in find_packages("nodes")),
     ],
     package_dir={"dyn_nodes": "nodes"},
-    package_data={"dyn_core": ["py.typed"], "dyn_cli.figures": ["animation.html"]},
+    package_data={"dyn_core": ["py.typed"], "dyn_cli.figures": ["animation.html"], "papers.benchmarks": ["*.yaml"]},
     data_files=shared_files(),
 )

@@ -7,6 +7,7 @@ from dyn_core.errors import InputError
 from .report import Report
 
 PAPERS = {
+    "benchmarks": "Benchmarks of the IFToMM library and of the Test Set for IVP Solvers",
     "saha2001": "Saha and Schiehlen, Recursive Kinematics and Dynamics for Closed Loop Multibody Systems",
     "wang2001": "Wang, Gosselin and Cheng, Modeling and Simulation of Robotic Systems with Closed Kinematic Chains",
     "wu2014": "Wu, Bai and Kepler, Mobile platform center shift in spherical parallel manipulators with flexible limbs",

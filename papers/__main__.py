@@ -38,7 +38,11 @@ def main(args: argparse.Namespace) -> int:
 def print_table(report: Report) -> None:
     """Printed against computed, then the reasons, then what was chosen."""
     print(f"{report.title}\n")
-    columns = ("place", "what", "printed", "computed", "verdict")
+    columns = [
+        column
+        for column in ("place", "what", "printed", "computed", "error", "time", "verdict")
+        if any(getattr(row, column) for row in report.rows)
+    ]
     cells = [columns, *(tuple(getattr(row, column) for column in columns) for row in report.rows)]
     print("\n".join(table(cells)))
     reasons = [f"{row.place}, {row.what}: {row.why}" for row in report.rows if row.why]

@@ -25,6 +25,10 @@ class Row:
     computed: str
     verdict: Verdict
     why: str = ""
+    error: str = ""
+    """Of the computed one, where that is worth a column."""
+    time: str = ""
+    """That computing took, likewise."""
 
 
 @dataclass(frozen=True)

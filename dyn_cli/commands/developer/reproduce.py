@@ -1,4 +1,4 @@
-"""Compute what a paper prints and plots, and compare.
+"""Compute what a paper (or published benchmarks) print and plot, and compare.
 
 Status 1 if a result that should come out does not.
 """
@@ -13,7 +13,7 @@ EXAMPLES = ("./dyn reproduce saha2001", "./dyn reproduce wang2001 --output figur
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paper", help="which paper: saha2001, wang2001, wu2014")
+    parser.add_argument("paper", help="which paper: benchmarks, saha2001, wang2001, wu2014")
     parser.add_argument("--output", metavar="DIR", help="where the figures go (default: <paper>_figures)")
     json_option(parser)
 
