@@ -25,7 +25,7 @@ from ..cut_joint import Cut
 from ..documents.bounded_file import read_bounded
 from ..documents.problems import suggestion
 from ..documents.xml_document import Element
-from .joint_tree import UrdfJoint, origin_of
+from .joint_tree import BALLS, UrdfJoint, origin_of
 
 KINDS = {
     "revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "spherical": "spherical",
@@ -125,12 +125,19 @@ class Laas(NamedTuple):
         """Freeze joints, turn them into balls, and say which are driven."""
         by_name = {joint.name: joint for joint in joints}
         kinds = {"FIXED": "fixed", "SPHERICAL": "ball"}
-        for name, kind in zip(self.content.get("joint_name") or [], self.content.get("joint_type") or [], strict=False):
-            if name not in by_name or kind not in kinds:
-                raise self.refuse(
-                    f"joint {name!r:.60} cannot become {kind!r:.20}; FIXED and SPHERICAL can be said here"
-                )
-            by_name[name].kind = kinds[kind]
+        kinds |= {f"UJOINT_{kind[-2:].upper()}": kind for kind in BALLS if kind != "ball"}
+        changes = zip(self.content.get("joint_name") or [], self.content.get("joint_type") or [], strict=False)
+        missing = []
+        for name, kind in changes:
+            if kind not in kinds:
+                raise self.refuse(f"joint {name!r:.60} cannot become {kind!r:.20}; allowed: {', '.join(kinds)}")
+            if name in by_name:
+                by_name[name].kind = kinds[kind]
+            else:
+                missing.append(str(name))
+        if missing:
+            text = f"{self.path}: joint_name lists {', '.join(missing)}, which the URDF has not; left out"
+            warnings.warn(text, DescriptionWarning, stacklevel=6)
         motors = self.content.get("name_mot")
         if motors is None:
             warnings.warn(f"{self.path}: name_mot is missing, every joint is driven", DescriptionWarning, stacklevel=6)

@@ -91,30 +91,45 @@ def floating_root(joints: list[UrdfJoint], base: str, floating: bool) -> tuple[l
     return [joint for joint in joints if joint is not first], first.link, True
 
 
-SINGLE = {"planar": ("x", "y", "yaw"), "ball": ("x", "y", "z")}
-"""Names of the single joints that one of these kinds becomes."""
+LETTERS = dict(zip("xyz", np.eye(3), strict=True))
+
+
+def _single_axes(joint: UrdfJoint) -> list[tuple[str, str, Floats]]:
+    """Name's ending, kind and axis of the single joints of a planar joint, a ball or a universal joint."""
+    if joint.kind == "planar":
+        x, y, z = rotation_to_axis(joint.axis).T
+        return [("x", "prismatic", x), ("y", "prismatic", y), ("yaw", "revolute", z)]
+    if joint.kind in BALLS:
+        return [(letter, "revolute", LETTERS[letter]) for letter in BALLS[joint.kind]]
+    return []
+
+
+BALLS = {"ball": "xyz"} | {f"universal_{a}{b}": a + b for a in "xyz" for b in "xyz" if a != b}
+"""The axes of balls and universal joints, one after the other."""
 
 
 def several_as_single(joints: list[UrdfJoint], links: Links) -> list[UrdfJoint]:
-    """A planar joint or a ball as three single joints NAME_x, NAME_y, ... with massless links between.
+    """A planar joint, a ball or a universal joint as single joints NAME_x, NAME_y, ... with massless links between.
 
     A planar joint slides along Q x, Q y and turns about Q z = axis; a ball turns about x, y and z.
     """
     names = {joint.name for joint in joints}
     out: list[UrdfJoint] = []
     for joint in joints:
-        if joint.kind not in SINGLE:
+        axes = _single_axes(joint)
+        if not axes:
             out.append(joint)
             continue
-        planar = joint.kind == "planar"
-        between = [f"{joint.link}_x", f"{joint.link}_y"]
-        new = [f"{joint.name}_{part}" for part in SINGLE[joint.kind]]
+        between = [f"{joint.link}_{ending}" for ending, _, _ in axes[:-1]]
+        new = [f"{joint.name}_{ending}" for ending, _, _ in axes]
         for taken in [*(link for link in between if link in links), *(part for part in new if part in names)]:
-            raise joint.element.error(f"becomes three joints, for which the name '{taken}' is needed but already taken")
+            count = "three" if len(axes) == 3 else "two"
+            raise joint.element.error(
+                f"becomes {count} joints, for which the name '{taken}' is needed but already taken"
+            )
         chain = [joint.parent, *between, joint.link]
-        for k, axis in enumerate(rotation_to_axis(joint.axis).T if planar else np.eye(3)):
-            single = dataclasses.replace(joint, name=new[k], parent=chain[k], link=chain[k + 1], axis=axis)
-            single.kind = "prismatic" if planar and k < 2 else "revolute"
+        for k, (_, kind, axis) in enumerate(axes):
+            single = dataclasses.replace(joint, name=new[k], parent=chain[k], link=chain[k + 1], axis=axis, kind=kind)
             single.origin = joint.origin if k == 0 else pose()
             out.append(single)
     return out

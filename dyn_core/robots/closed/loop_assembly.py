@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +14,14 @@ from dyn_core.arrays import Bools, Floats, Ints
 from dyn_core.dynamics.loops.closure import CLOSED, SMALLEST_PIVOT
 from dyn_core.dynamics.loops.constraints import FACING, FIRST, FOLLOWS, MODE, TYPE, constraint_terms, pack_rows
 from dyn_core.dynamics.tree.model import TreeModel
-from dyn_core.errors import ClosureError, DescriptionError, InputError, SingularityError
+from dyn_core.errors import ClosureError, DescriptionError, DescriptionWarning, InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.mechanism import PRISMATIC, Mechanism
 
 from ..configuration import Configuration
 
 RANK = 1e-8
+REGULAR = 1e-2  # a start that is looked for is to be this far from singular
 ATTEMPTS = 12  # starts of an assembly, ever farther from the described configuration
 
 
@@ -42,11 +44,12 @@ class LoopAssembly:
         """Loops, then joints that follow others."""
         self._facing, self._facing_owners = pack_rows(self.mechanism, FACING)
         described = self.mechanism.assembly
-        self.reference = self._assembled(
-            np.zeros(self.mechanism.n) if described is None else np.array(described, float)
-        )
+        if described is None:
+            self.reference = self._regular(self._assembled(np.zeros(self.mechanism.n)))
+        else:
+            self.reference = self._assembled(np.array(described, float))
         """(n,) the closed configuration that stands for the assembly mode."""
-        self._take(self._with_sprung(self.joints))
+        self._take(self._with_sprung(self.joints, self.reference))
         self.rows = self._independent_rows()
         """(n - a, ROW_WIDTH) constraints that determine the passive joints."""
 
@@ -56,8 +59,8 @@ class LoopAssembly:
         self.active, self.passive = self.joints.astype(float), self.free.astype(float)
         """The same, as kernels take them."""
 
-    def _with_sprung(self, joints: Ints) -> Ints:
-        """With joints that springs hold, where the loops leave more freedoms than there are drives."""
+    def _with_sprung(self, joints: Ints, q: Floats) -> Ints:
+        """With joints that springs hold, where the loops leave more freedoms than there are drives at q (n,)."""
         m = self.mechanism
         springs = [each.stiffness for each in m.spring_dampers]
         springs += [acts.K for loop in m.loops for acts in (loop.turning, loop.sliding) if acts is not None]
@@ -66,7 +69,7 @@ class LoopAssembly:
         others = np.setdiff1d(np.flatnonzero(passive), held) if any(springs) else held[:0]
         if len(held) + len(others) == 0:
             return joints
-        J = self.terms(self.all_rows, self.reference, np.zeros(m.n))[1]
+        J = self.terms(self.all_rows, q, np.zeros(m.n))[1]
         motions = null_space(J, RANK)
         chosen = list(joints)
         for j in (*held, *others):
@@ -185,6 +188,37 @@ class LoopAssembly:
         raise ClosureError(
             f"{self.name}: loop '{name}' cannot be closed near the described configuration; it stays open by {by}"
         )
+
+    def _regular(self, q: Floats) -> Floats:
+        """The closed configuration q (n,) where it is regular, else a regular one nearby, with a warning.
+
+        For descriptions that say no assembly. Where none is found it is q, and what is wrong with q is said elsewhere.
+        """
+        if self._conditioning(q) > RANK:
+            return q
+        rng = np.random.default_rng(0)
+        reach = np.where(self.mechanism.joint_type == PRISMATIC, self.size / 3.0, 1.0)
+        for attempt in range(1, 2 * ATTEMPTS + 1):
+            aside = rng.uniform(-1.0, 1.0, len(q)) * reach * min(0.1 * attempt, 1.0)
+            found = self._closed_from(q + aside, np.arange(len(q)))
+            if self.opening(found) <= CLOSED and self._conditioning(found) > REGULAR:
+                warnings.warn(
+                    f"{self.name}: the zero configuration is singular and no assembly is described; the loops start"
+                    f" from {numbers_text(found)} instead, which a robot YAML says as `assembly`",
+                    DescriptionWarning,
+                    stacklevel=5,
+                )
+                return found
+        return q
+
+    def _conditioning(self, q: Floats) -> float:
+        """How well the active joints, and those that springs hold, determine the others at q (n,): 0, not at all."""
+        J = self.terms(self.all_rows, q, np.zeros(len(q)))[1]
+        joints = self._with_sprung(self.joints, q)
+        if len(q) - _rank(J) != len(joints):
+            return 0.0
+        sizes = np.linalg.svd(np.delete(J, joints, axis=1), compute_uv=False)
+        return float(sizes[-1] / sizes[0]) if len(sizes) else 1.0
 
     def _closed_from(self, q: Floats, free: Any) -> Floats:
         """Where the loops are open least near q, moving the free joints."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,14 @@ def urdf(folder: Path, content: str, name: str = "robot") -> Path:
     path = folder / f"{name}.urdf"
     path.write_text(f'<robot name="{name}">{content}</robot>')
     return path
+
+
+def load_quietly(path: Path) -> LoopRobot:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DescriptionWarning)
+        robot = load_robot(path)
+    assert isinstance(robot, LoopRobot)
+    return robot
 
 
 def pinocchio_direct(path: Path, robot: LoopRobot, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -138,6 +147,31 @@ def test_the_file_of_laas_may_freeze_joints(tmp_path: Path) -> None:
     (tmp_path / "robot.yaml").write_text(LAAS + "joint_name: [extra]\njoint_type: [FIXED]\n")
     more = link("arm", 0.3) + joint("extra", "rocker", "arm", "0.1 0 0")
     assert load_robot(urdf(tmp_path, BARS + FRAMES + more)).mechanism.n == 3
+
+
+def test_the_file_of_laas_may_make_universal_joints(tmp_path: Path) -> None:
+    """The rocker's pin as a universal joint about z and y: its freedom about y stays, the one about z is closed."""
+    (tmp_path / "robot.yaml").write_text(LAAS + "joint_name: [rocker, gone]\njoint_type: [UJOINT_ZY, SPHERICAL]\n")
+    with pytest.warns(DescriptionWarning, match="joint_name lists gone, which the URDF has not"):
+        robot = load_robot(urdf(tmp_path, BARS + FRAMES))
+    assert robot.mechanism.joint_names == ("crank", "coupler", "rocker_z", "rocker_y")
+    (tmp_path / "plus").mkdir()
+    twin = load_robot(urdf(tmp_path / "plus", BARS + LOOP.format("spherical")))
+    for state in np.random.default_rng(0).normal(size=(3, 3, 1)) * 0.4:
+        np.testing.assert_allclose(robot.inverse_dynamics(*state), twin.inverse_dynamics(*state), rtol=1e-9)
+
+
+def test_a_singular_zero_configuration_is_left_with_a_warning(tmp_path: Path) -> None:
+    """All bars of a four-bar in line: the parallelogram and the anti-parallelogram meet there."""
+    flat = BARS.replace('xyz="0.5 0 0"', 'xyz="0 0 0.5"')
+    loop = LOOP.format("revolute").replace('xyz="0.5 0 0.2" rpy="0 0.3 0"', 'xyz="0 0 0.5"')
+    loop = loop.replace('xyz="0 0 0.4" rpy="0 0.3 0"', 'xyz="0 0 0.2"')
+    with pytest.warns(DescriptionWarning, match="zero configuration is singular"):
+        robot = load_robot(urdf(tmp_path, flat + loop))
+    assert isinstance(robot, LoopRobot)
+    again = load_quietly(tmp_path / "robot.urdf")
+    np.testing.assert_array_equal(robot.reference, again.reference)
+    assert robot.closed(robot.neutral()).distance > 1e-3
 
 
 WRONG = {
