@@ -24,6 +24,7 @@ BY_CONFIGURATION = ("standing", "starting_at", "tracker")  # which are asked wit
 NOT_ASKED = {
     "natives": "a table of the class",
     "first_call": "what `_answer` binds native calls by",
+    "kernel": "what `_answer` computes by",
 }
 
 
@@ -114,7 +115,7 @@ def robot_questions(case: Case) -> dict[str, list[Question]]:
         "with_friction_over": [asked("with_friction_over", "with_friction_over", np.full(robot.nv, H))],
         "tracker": [asked("described", "tracker"), asked("near", "tracker", case.near)],
         "engine": [asked(method, "engine", motors, method, H) for method in ("rk3", "rk4", "DOP853")],
-        **{name: [asked(name, name)] for name in ("neutral", "urdf", "require_platform")},
+        **{name: [asked(name, name)] for name in ("neutral", "urdf", "require_platform", "through_singularities")},
         "standing": [asked("described", "standing", q, None), asked("near", "standing", q, case.near)],
         "joints_at": [("joints_at", lambda r: r.joints_at(r.configuration(q), qd))],
         "follow": [("follow", lambda r: r.follow(q, r.branch_start.copy()))],

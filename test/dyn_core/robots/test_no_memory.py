@@ -23,7 +23,7 @@ from random_robots import coupled, random_mechanism
 
 from dyn_core import Robot, load_robot
 from dyn_core.errors import InputError
-from dyn_core.mechanism import Mechanism
+from dyn_core.mechanism import FloatingBase, Mechanism
 from dyn_core.robots import FORMULATIONS, Configuration, FlexibleMechanism, customise, robot_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::dyn_core.errors.SaturationWarning")
@@ -46,6 +46,12 @@ def made(name: str) -> Callable[[], Mechanism]:
     return make
 
 
+def afloat() -> Mechanism:
+    """A four-bar on a base that floats."""
+    base = FloatingBase("bus", 8.0, np.array([0.8, 0.0, 0.4]), np.diag([0.6, 0.7, 0.8]))
+    return dataclasses.replace(shipped("four_bar_wang")(), base=base)
+
+
 def by(formulation: Any) -> Callable[[Mechanism], Robot]:
     return lambda mechanism: robot_of(mechanism).using(formulation)
 
@@ -60,6 +66,7 @@ KINDS: dict[str, Kind] = {
     "floating mimic": (lambda: coupled(np.random.default_rng(1), floating=True), robot_of),
     **{f"five-bar, {each}": (shipped("five_bar_saha"), by(each)) for each in FORMULATIONS},
     "four-bar": (shipped("four_bar_wang"), robot_of),
+    "loops on a floating base": (afloat, robot_of),
     "Gough-Stewart": (shipped("gough_stewart"), robot_of),
     **{f"Gough-Stewart, {each}": (shipped("gough_stewart"), by(each)) for each in FORMULATIONS[1:]},
     **{f"legs {name}": (made(name), robot_of) for name in ("ups", "rss", "3-rrr", "chains", "delta")},
@@ -115,6 +122,7 @@ def may_refuse(m: Mechanism) -> set[str]:
     held = {"stiffness", "deflection", "deflected", "compliances", "virtual_joints", "regressor"}
     floating = set() if m.base is None else held
     platform = set() if m.platform is not None or m.spherical is not None else {"require_platform"}
+    platform |= set() if m.platform is None else {"through_singularities"}
     return motors | floating | platform | (set() if m.mimic is None or m.base is not None else {"base_motion"})
 
 
