@@ -19,7 +19,9 @@ import numpy as np
 import pinocchio as pin
 
 from dyn_core import load_robot
+from dyn_core.jit.kernel import SIMD
 from dyn_core.robots import LoopRobot, ParallelRobot
+from dyn_core.simulation import platform as simulated
 from dyn_core.simulation import simulate_platform
 from papers.wang2001.platform import B, K, force
 
@@ -183,7 +185,20 @@ def run() -> dict[str, Any]:
         seconds = float(np.min([s for _, s in found]))
         error = float(np.abs(x - reference).max()) if whole else None
         rows.append({"way": name, "seconds": seconds, "times_real_time": DURATION / seconds, "error": error})
-    return {"simulation": rows, "second_core": second_core(robot), "control": control(robot)}
+    legs = legs_at_once(robot) if SIMD else None
+    return {"simulation": rows, "legs": legs, "second_core": second_core(robot), "control": control(robot)}
+
+
+def legs_at_once(robot: ParallelRobot) -> dict[str, float]:
+    """Seconds of the springs' simulation with the legs one after the other and at once in SIMD lanes, turn about."""
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(ROUNDS + 1):
+        for at_once in seconds:
+            simulated.SIMD = at_once
+            seconds[at_once].append(ours(robot, springs=True)[1])
+    simulated.SIMD = SIMD
+    one_by_one, lanes = (min(seconds[at_once][1:]) for at_once in (False, True))
+    return {"one_after_the_other": one_by_one, "at_once": lanes, "gain": one_by_one / lanes}
 
 
 def second_core(robot: ParallelRobot) -> dict[str, float]:
@@ -257,6 +272,11 @@ def table(figures: dict[str, Any]) -> list[str]:
         lines.append(f"{row['way']:36} {1e3 * row['seconds']:7.1f} ms {row['times_real_time']:12.1f} {error:>10}")
     first = figures["simulation"][0]["times_real_time"]
     lines.append(f"goal with springs on one core: {GOAL:g} x real time: {'met' if first >= GOAL else 'missed'}")
+    if (legs := figures["legs"]) is not None:
+        lines.append(
+            f"the six legs at once in SIMD lanes: {1e3 * legs['at_once']:.1f} ms, {legs['gain']:.2f} times as fast as"
+            f" one after the other ({1e3 * legs['one_after_the_other']:.1f} ms); the paper's three processors: 15 times"
+        )
     second = figures["second_core"]
     lines.append(
         f"a second core: two simulations at once are {second['two_at_once_gain']:.2f} times as fast as one after the"

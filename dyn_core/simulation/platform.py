@@ -12,7 +12,7 @@ from dyn_core.dynamics.loops.virtual_springs import fastest_rate
 from dyn_core.dynamics.platform.integrators import platform_rows, platform_scratch
 from dyn_core.dynamics.tree.integrators import RUNGE_KUTTA
 from dyn_core.errors import InputError
-from dyn_core.jit.kernel import compiled_call
+from dyn_core.jit.kernel import SIMD, compiled_call
 from dyn_core.robots.closed.parallel_robot import ParallelRobot
 from dyn_core.spatial.poses import from_seven
 
@@ -91,9 +91,9 @@ def simulate_platform(
     pushed = layout.on_legs(robot.tree.model.wrenches(None if wrench is None else platform.wrenches(wrench)))
     smooth = robot if not robot.mechanism.Fs.any() else robot.with_continuous_friction(robot.neutral(), h / substeps)
     watched = not (through_singularities or sprung)
-    filled = compiled_call(
-        platform_rows, smooth.layout.record.copy(), par, motors, springs, platform_scratch(par, q, u), q, u, table,
-        pushed, h / substeps, substeps, RUNGE_KUTTA["rk4"], watched, out, gaps, tau,
+    filled = _rows(
+        smooth.layout.record.copy(), par, motors, springs, platform_scratch(par, q, u), q, u, table, pushed,
+        h / substeps, substeps, RUNGE_KUTTA["rk4"], watched, out, gaps, tau,
     )  # fmt: skip
     failure = ""
     if filled < rows:
@@ -112,6 +112,17 @@ def simulate_platform(
         np.arange(filled) * h, T, np.concatenate([velocity, w], axis=1), out[:, 13 + robot.joints],
         out[:, 13 + n + robot.joints], tau[:filled], gap, gap_rate, h / substeps, failure,
     )  # fmt: skip
+
+
+def _rows(record: Floats, par: Any, motors: Floats, springs: Floats, *arguments: Any) -> int:
+    """`platform_rows`, with the legs on springs at once where they are alike."""
+    if SIMD and springs.shape[1] > 0:
+        from dyn_core.dynamics.platform.legs_in_lanes import leg_lanes, platform_rows_in_lanes
+
+        lanes = leg_lanes(record, par)
+        if lanes is not None:
+            return int(compiled_call(platform_rows_in_lanes, *lanes, record, par, motors, springs, *arguments))
+    return int(compiled_call(platform_rows, record, par, motors, springs, *arguments))
 
 
 def _fastest(robot: ParallelRobot, at: Floats, springs: Floats) -> float:

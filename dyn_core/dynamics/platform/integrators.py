@@ -18,7 +18,7 @@ import numpy as np
 
 from dyn_core.actuation.motors import drive_force
 from dyn_core.arrays import Floats
-from dyn_core.jit.kernel import entry, kernel
+from dyn_core.jit.kernel import entry, kernel, part
 from dyn_core.jit.status import OK
 from dyn_core.spatial.tuples import (
     add,
@@ -222,17 +222,10 @@ def slope(memory, motors, q, v, drive, wrenches, _, vd):
     return sprung_slope(record, par, motors, springs, q[:7], v[:6], q[7:], v[6:], drive, wrenches, scratch, vd)
 
 
-@entry
-def platform_rows(
-    record, par, motors, springs, scratch, q, v, drives, wrenches, h, substeps, table, watched, out, gaps, forces
-):
-    """Fill out (m, 13 + 2 K), gaps (m, 2, r) and forces (m, f), one row per `substeps` steps of h; returns how many.
-
-    q: the pose (7), v: the twist (6) in the platform's axes, both with the K joints behind where springs hold these.
-    drives: (1, f) held, or two rows per step of h and one more, at its start, middle and end. table: of the method.
-    watched: a motion ends before det K changes its sign. A row is pose, twist, joints and their rates.
-    """
-    memory = record, par, springs, scratch
+@part
+def fill_rows(dynamics, memory, motors, q, v, drives, wrenches, h, substeps, table, watched, out, gaps, forces):
+    """`platform_rows` with the accelerations of `dynamics`; memory: its record, par, springs and scratch, and more."""
+    par, springs, scratch = memory[1], memory[2], memory[3]
     n, last = par.at.shape[0] - 7, drives.shape[0] - 1
     for i in range(out.shape[0]):
         for s in range(substeps if i > 0 else 1):
@@ -240,10 +233,10 @@ def platform_rows(
             if i > 0:
                 first = min(2 * ((i - 1) * substeps + s), last)
                 drive = drives[first : first + 3]
-                status = step_on(slope, memory, motors, q, v, scratch.vd, drive, wrenches, h, table, scratch.work)
+                status = step_on(dynamics, memory, motors, q, v, scratch.vd, drive, wrenches, h, table, scratch.work)
                 first = min(first + 2, last)
             if status == OK:
-                status = slope(memory, motors, q, v, drives[first], wrenches, scratch.tau, scratch.vd)
+                status = dynamics(memory, motors, q, v, drives[first], wrenches, scratch.tau, scratch.vd)
             if status != OK:
                 return i
         if watched and branch(par) <= 0.0:
@@ -256,3 +249,17 @@ def platform_rows(
         gaps[i, 1] = scratch.phid
         forces[i] = scratch.tau
     return out.shape[0]
+
+
+@entry
+def platform_rows(
+    record, par, motors, springs, scratch, q, v, drives, wrenches, h, substeps, table, watched, out, gaps, forces
+):
+    """Fill out (m, 13 + 2 K), gaps (m, 2, r) and forces (m, f), one row per `substeps` steps of h; returns how many.
+
+    q: the pose (7), v: the twist (6) in the platform's axes, both with the K joints behind where springs hold these.
+    drives: (1, f) held, or two rows per step of h and one more, at its start, middle and end. table: of the method.
+    watched: a motion ends before det K changes its sign. A row is pose, twist, joints and their rates.
+    """
+    memory = record, par, springs, scratch
+    return fill_rows(slope, memory, motors, q, v, drives, wrenches, h, substeps, table, watched, out, gaps, forces)

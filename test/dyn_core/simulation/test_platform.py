@@ -12,9 +12,11 @@ from random_parallel import MAKERS, load, rotation
 from scipy.integrate import simpson
 
 from dyn_core import load_robot
+from dyn_core.dynamics.platform import legs_in_lanes
 from dyn_core.errors import InputError, WorkspaceError
+from dyn_core.jit.kernel import SIMD
 from dyn_core.robots import Formulation, LoopRobot, ParallelRobot
-from dyn_core.simulation import simulate, simulate_platform, simulate_with_springs
+from dyn_core.simulation import platform, simulate, simulate_platform, simulate_with_springs
 from papers.wang2001.platform import euler_angles, force
 
 
@@ -126,6 +128,23 @@ def test_springs_move_it_as_the_general_simulation_does(swap: bool) -> None:
     assert own.failure == general.failure == ""
     assert np.abs(own.gap).max() > 5e-4
     np.testing.assert_allclose(own.q, general.q, atol=1e-8)
+
+
+@pytest.mark.skipif(not SIMD, reason="there are no lanes")
+@pytest.mark.parametrize("kind", ["wang", "ups", "rss", "3-rrr", "delta"])
+def test_legs_at_once_move_as_one_after_the_other(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One leg per SIMD lane: the same source, another order of summing."""
+    robot = wang() if kind == "wang" else without_coulomb_friction(kind, tmp_path)
+    springs = {"k": 1e5, "b": 50.0, "duration": 0.02, "h": 1e-3, "forces": np.full(robot.n, 4.0)}
+    record, par = robot.layout.record, robot.layout.workspaces.new().par
+    assert legs_in_lanes.leg_lanes(record, par) is not None
+    at_once = simulate_platform(robot, **springs)
+    monkeypatch.setattr(platform, "SIMD", False)
+    one_by_one = simulate_platform(robot, **springs)
+    assert at_once.failure == one_by_one.failure == ""
+    for name in ("pose", "twist", "q", "qd", "gap", "gap_rate"):
+        found, expected = getattr(at_once, name), getattr(one_by_one, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["ups", "3-rrr"])
