@@ -15,6 +15,7 @@ from dyn_core.description.parts.database import DIMENSIONS, MATERIAL_KEYS, PART_
 from dyn_core.description.parts.densities import DENSITIES
 from dyn_core.description.robot_yaml.joint import JOINT_KEYS, LINK_KEYS, MOTOR_KEYS
 from dyn_core.description.robot_yaml.reader import BASE_KEYS, ROBOT_KEYS
+from dyn_core.identification import read_log_format
 from dyn_core.simulation import read_schedule
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +55,9 @@ def test_a_description_loads(place: str, text: str, tmp_path: Path) -> None:
     file.write_text(text)
     if text.startswith("interpolation:"):
         assert read_schedule(file, load_robot("planar_2r")).duration > 0.0
+        return
+    if text.startswith("columns:"):
+        assert read_log_format(file, 3).coupling is not None
         return
     if "channels:" in text:
         assert read_dac_file(file, calibrated=False).channels

@@ -7,7 +7,8 @@ from .fit import identify
 from .hypotheses import explanations
 from .identification import DriveTerm, Identification
 from .log_format import LogFormat, read_log_format
-from .motion_log import MotionLog, joint_motion, motion_csv, read_motion_log
+from .motion_log import MotionLog, joint_motion, motion_csv, read_motion_log, rehearsed
+from .payload import Payload, identify_payload
 from .physical_parameters import with_parameters
 from .signals import Samples, prepare
 
@@ -19,15 +20,18 @@ __all__ = [
     "Identification",
     "LogFormat",
     "MotionLog",
+    "Payload",
     "Samples",
     "base_parameters_by_rank",
     "excite",
     "explanations",
     "identify",
+    "identify_payload",
     "joint_motion",
     "motion_csv",
     "prepare",
     "read_log_format",
     "read_motion_log",
+    "rehearsed",
     "with_parameters",
 ]

@@ -28,6 +28,10 @@ FREE_TURN, FREE_SLIDE = np.pi / 2.0, 0.25
 """Half the range of a joint without position limits: revolute (rad), prismatic (m)."""
 MOST_HARMONICS = 20
 MOST_EVALUATIONS = 100_000
+DURATIONS = (4.0, 6.0, 9.0, 13.0, 20.0, 30.0)
+"""s, that are tried."""
+FIRST_TRIES = 6
+"""Motions of each duration that are tried to choose one."""
 POINTS = 120
 """Times at which the regressor is evaluated during the search."""
 
@@ -66,10 +70,13 @@ class Excitation:
 
 
 def excite(
-    robot: Robot, duration: float = 10.0, harmonics: int = 5, evaluations: int = 300, seed: int = 0
+    robot: Robot, duration: float | None = None, harmonics: int = 5, evaluations: int = 300, seed: int = 0
 ) -> Excitation:
-    """Search an exciting trajectory of one period `duration` (s); the same seed gives the same motion."""
-    if not (np.isfinite(duration) and duration > 0.0):
+    """Search an exciting trajectory of one period `duration` (s); the same seed gives the same motion.
+
+    Where no duration is given, the one of DURATIONS is taken whose motions tell most of the parameters per second.
+    """
+    if duration is not None and not (np.isfinite(duration) and duration > 0.0):
         raise InputError(f"the duration must be a positive number of seconds, found {duration}")
     if not 3 <= harmonics <= MOST_HARMONICS:
         raise InputError(f"3 to {MOST_HARMONICS} harmonics can be had, found {harmonics}")
@@ -79,7 +86,7 @@ def excite(
     if not robot.mechanism.active.all():
         still = [name for name, active in zip(robot.joint_names, robot.mechanism.active, strict=True) if not active]
         raise InputError(f"{robot.name}: {', '.join(still)} cannot be driven, so no motion can be planned for it")
-    search = _Search(robot, duration, harmonics)
+    search = _Search(robot, _best_duration(robot, harmonics, seed) if duration is None else duration, harmonics)
     rng = np.random.default_rng(seed)
     best = np.zeros((robot.n, 2, harmonics))
     best_condition = first = np.inf
@@ -97,9 +104,23 @@ def excite(
             step = max(step * (1.5 if better else 0.96), 0.01)  # one success in ten keeps the step
     if best_condition == np.inf:
         raise InputError(
-            f"{robot.name}: no motion found within the effort limits; can the joints hold the robot's own weight?"
+            f"{robot.name}: no motion found within the limits of effort, current and voltage;"
+            " can the joints hold the robot's own weight?"
         )
     return Excitation(search.trajectory(best), best_condition, first, search.notes)
+
+
+def _best_duration(robot: TreeRobot, harmonics: int, seed: int) -> float:
+    """The duration whose first motions leave the least known sum of parameters least unknown, per second."""
+    scale = _Search(robot, DURATIONS[len(DURATIONS) // 2], harmonics).norms
+    best, found = -1.0, DURATIONS[-1]
+    for duration in DURATIONS:
+        search = _Search(robot, duration, harmonics)
+        rng = np.random.default_rng(seed)
+        told = [search.information(rng.normal(size=(robot.n, 2, harmonics)), scale) for _ in range(FIRST_TRIES)]
+        if max(told) > best:
+            best, found = max(told), duration
+    return found
 
 
 class _Search:
@@ -147,11 +168,31 @@ class _Search:
         for _ in range(12):
             c = middle - size * (top + bottom) / 2.0
             series = FourierSeries(c, a * size[:, None], b * size[:, None], self.duration)
-            load = np.abs(self.robot.inverse_dynamics(*series.sample(self.times))).max(axis=0) / self.efforts
-            if (load <= SHARE).all():
+            if (self._load(series) <= SHARE).all():
                 return series
             size = size * 0.8
-        raise InputError(f"{self.robot.name}: the effort limits leave no room for a motion")
+        raise InputError(f"{self.robot.name}: the limits of effort, current and voltage leave no room for a motion")
+
+    def _load(self, series: FourierSeries) -> Floats:
+        """(n,) the largest part of its limits of effort, current and voltage that each joint needs."""
+        q, qd, qdd = series.sample(self.times)
+        tau = self.robot.inverse_dynamics(q, qd, qdd)
+        load = np.abs(tau) / self.efforts
+        if (motors := self.robot.mechanism.motors) is not None:
+            current = tau / (motors.gear * motors.Kt)
+            volts = motors.resistance * current + motors.gear * motors.Kt * qd
+            for share in (current / motors.current_limit, volts / motors.voltage_limit):
+                load = np.fmax(load, np.abs(share))  # not a number where a joint has no motor
+        return np.asarray(load.max(axis=0))
+
+    def information(self, candidate: Floats, scale: Floats) -> float:
+        """The smallest eigenvalue of the mean information in columns of the given scale; -1 without a motion."""
+        try:
+            series = self.trajectory(candidate)
+        except InputError:
+            return -1.0
+        W = self._weighted(*series.sample(self.times)) / scale
+        return float(np.linalg.eigvalsh(W.T @ W)[0])
 
     def condition(self, candidate: Floats) -> float:
         try:

@@ -38,7 +38,7 @@ def identify(robot: Robot, log: MotionLog, cutoff: float | None = None, fixed: F
     tree = independent_tree(robot)
     base = tree.base_parameters()
     samples = prepare(tree, log, cutoff)
-    system = LinearSystem(tree, samples, base, log.known)
+    system = LinearSystem(tree, samples, base.columns, log.known)
     b, rows = len(base.columns), int(system.use.sum())
     if rows < 3 * b:
         raise InputError(

@@ -36,8 +36,13 @@ class DriveTerms:
     """Of the others: those of the same group are different shapes of one effect."""
 
 
-def drive_terms(mechanism: Mechanism, samples: Samples, load: Floats, coupling: Floats | None) -> DriveTerms:
-    """The terms of samples (m); load (m, n): forces without friction; coupling (n, n): motors = coupling x joints."""
+def drive_terms(
+    mechanism: Mechanism, samples: Samples, load: Floats, coupling: Floats | None, speeds: Floats | None = None
+) -> DriveTerms:
+    """The terms of samples (m); load (m, n): forces without friction; coupling (n, n): motors = coupling x joints.
+
+    speeds (n,): to which Stribeck speeds refer, the largest of the samples if not given.
+    """
     m, n = samples.qd.shape
     names: list[str] = []
     groups: list[str] = []
@@ -59,7 +64,7 @@ def drive_terms(mechanism: Mechanism, samples: Samples, load: Floats, coupling: 
     for j, joint in enumerate(mechanism.joint_names):
         v = samples.qd[:, j]
         size, way = np.abs(v), samples.direction(v, samples.qdd[:, j])
-        top = float(size.max(initial=0.0))
+        top = float(size.max(initial=0.0) if speeds is None else speeds[j])
         terms = {"offset": np.ones(m)}
         if top > 0.0:
             terms |= {"Fv_asymmetric": size, "Fv_root": np.sqrt(size) * way, "F_load": np.abs(load[:, j]) * way}

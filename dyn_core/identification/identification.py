@@ -23,6 +23,8 @@ FAILED = 0.5
 """A joint is not identified where this part of its torque's variation is left on data held back."""
 WEAK = 0.2
 """And poorly identified where this part is."""
+DOUBT = 0.1
+"""And where this part is, other readings of the log are worth trying."""
 ILL_CONDITIONED = 500.0
 
 
@@ -111,6 +113,12 @@ class Identification:
         return tuple(found)
 
     @property
+    def doubtful(self) -> bool:
+        """Whether so much is left that something may be wrong with the log: see `explanations`."""
+        held, physical = (self.unexplained[name] for name in ("held back", "physical"))
+        return bool((np.maximum(held, physical) > DOUBT).any())
+
+    @property
     def advice(self) -> tuple[str, ...]:
         """What to do for a better fit, one sentence each."""
         found = []
@@ -156,8 +164,8 @@ class Identification:
             "group": self.base.expressions(),
             "prior": self.prior.tolist(),
             "value": self.beta.tolist(),
-            "std": [_json(x) for x in self.std],
-            "relative_std_percent": [_json(x) for x in self.relative_std],
+            "std": [json_number(x) for x in self.std],
+            "relative_std_percent": [json_number(x) for x in self.relative_std],
             "physical": self.physical.tolist(),
             "verdict": self.verdicts,
         }
@@ -166,17 +174,18 @@ class Identification:
             "rate": self.samples.rate,
             "cutoff": self.samples.cutoff,
             "delay": self.delay,
-            "condition": _json(self.condition),
+            "condition": json_number(self.condition),
             "notes": list(self.notes),
             "advice": list(self.advice),
             "failures": list(self.failures),
             "parameters": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-            "drive_terms": [{"name": t.name, "value": t.value, "std": _json(t.std)} for t in self.drive],
+            "drive_terms": [{"name": t.name, "value": t.value, "std": json_number(t.std)} for t in self.drive],
             "no_effect": list(self.base.no_effect),
             "rms": {name.replace(" ", "_"): values.tolist() for name, values in self.rms.items()},
             "unexplained": {name.replace(" ", "_"): values.tolist() for name, values in self.unexplained.items()},
         }
 
 
-def _json(x: float) -> float | None:
+def json_number(x: float) -> float | None:
+    """A number as JSON has it: none that is not finite."""
     return float(x) if np.isfinite(x) else None

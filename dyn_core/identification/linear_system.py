@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from dyn_core.arrays import Bools, Floats
-from dyn_core.dynamics.parameters.base_parameters import BaseParameters
+from dyn_core.arrays import Bools, Floats, Ints
 from dyn_core.dynamics.parameters.regressor import FS, WIDTH
 from dyn_core.robots.tree_robot import TreeRobot
 
@@ -17,6 +16,8 @@ CHUNK = 10_000
 """Samples whose whole regressor is in memory at a time."""
 LONGEST_DELAY = 0.05
 """s."""
+EDGE = 2.0
+"""Periods of the cutoff that each end of a piece loses."""
 STANDING = 0.05
 """A row counts for a joint whose direction of motion is unknown for less than this part of the filter's time."""
 WORTH = 0.05
@@ -24,20 +25,20 @@ WORTH = 0.05
 
 
 class LinearSystem:
-    """W (m, n, b) and tau (m, n) with tau = W beta + noise.
+    """W (m, n, k) and tau (m, n) with tau = W x + noise, x being the standard parameters `columns` (k,).
 
     Where the motion was filtered, both sides pass the same filter, lose their ends, and keep as many samples as the
     filter leaves independent (Gautier's parallel filter and decimation).
     """
 
-    def __init__(self, robot: TreeRobot, samples: Samples, base: BaseParameters, known: Bools | None) -> None:
+    def __init__(self, robot: TreeRobot, samples: Samples, columns: Ints, known: Bools | None) -> None:
         self.samples = samples
-        self.whole = np.empty((*samples.tau.shape, len(base.columns)))
+        self.whole = np.empty((*samples.tau.shape, len(columns)))
         for start in range(0, len(samples.t), CHUNK):
             part = slice(start, start + CHUNK)
             state = samples.q[part], samples.qd[part], samples.qdd[part]
-            self.whole[part] = robot.regressor(*state)[..., base.columns]
-        for k, column in enumerate(base.columns.tolist()):
+            self.whole[part] = robot.regressor(*state)[..., columns]
+        for k, column in enumerate(columns.tolist()):
             if column % WIDTH == FS:
                 j = column // WIDTH
                 self.whole[:, j, k] = samples.direction(samples.qd[:, j], samples.qdd[:, j])
@@ -54,13 +55,14 @@ class LinearSystem:
         if s.cutoff is None:
             return x
         flat = [filtered(x[piece].reshape(len(x[piece]), -1), s.cutoff, s.rate) for piece in s.pieces]
-        return self._rows(np.concatenate(flat)).reshape(-1, *x.shape[1:])
+        rows = self._rows(np.concatenate(flat))
+        return rows.reshape(len(rows), *x.shape[1:])
 
     def _rows(self, x: Floats) -> Floats:
         s = self.samples
         if s.cutoff is None:
             return x
-        edge, step = int(s.rate / s.cutoff), max(1, int(s.rate / (2.0 * s.cutoff)))
+        edge, step = int(EDGE * s.rate / s.cutoff), max(1, int(s.rate / (2.0 * s.cutoff)))
         return np.concatenate([x[piece][edge:-edge:step] for piece in s.pieces])
 
     def delayed(self, delay: float) -> Floats:

@@ -139,6 +139,12 @@ def _columns(place: str, header: list[str], mechanism: Mechanism, form: LogForma
     return places
 
 
+def rehearsed(q: Floats, tau: Floats, step: float, noise: float, seed: int) -> dict[str, Floats]:
+    """Positions and forces as a recorder has them: rounded to a step, and with noise, a part of each force's size."""
+    rough = tau + noise * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(seed).normal(size=tau.shape)
+    return {"q": np.round(q / step) * step if step > 0.0 else q, "tau": rough}
+
+
 def motion_csv(mechanism: Mechanism, t: Floats, **quantities: Floats) -> str:
     """A motion as the text of a log: quantities q, qd, ... of shape (m, n) by name."""
     header = ["t", *(f"{name}_{joint}" for name in quantities for joint in mechanism.joint_names)]

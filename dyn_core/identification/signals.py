@@ -29,6 +29,8 @@ MARGIN, LEAST_MARGIN = 5.0, 2.0
 """Cutoff in parts of the motion's highest frequency: where noise allows it, and at least."""
 NOISY = 0.05
 """Share of the accelerations that noise may be."""
+SLOW = 1e-3
+"""Part of a joint's largest speed below which the direction of motion counts as unknown."""
 DISAGREEMENT = 0.1
 """Recorded speeds that differ from the positions' derivative by more than this part are not used."""
 STENCIL = np.array([1.0, -9.0, 45.0, 0.0, -45.0, 9.0, -1.0]) / 60.0
@@ -97,17 +99,17 @@ def prepare(robot: Robot, log: MotionLog, cutoff: float | None = None) -> Sample
             f"the cutoff must lie between one period in the whole log, {lowest:g} Hz, and half the sampling rate,"
             f" {highest:g} Hz, found {cutoff:g}"
         )
-    fewest = int(3.0 * rate / cutoff)
+    fewest = int(6.0 * rate / cutoff)
     if len(kept := [piece for piece in pieces if len(piece.t) > fewest]) < len(pieces):
         notes.append(f"{len(pieces) - len(kept)} pieces of the log are too short for the filter: left out")
     if not kept:
-        raise InputError(f"{log.source}: no piece of it is longer than three periods of the filter, {fewest} samples")
+        raise InputError(f"{log.source}: no piece of it is longer than six periods of the filter, {fewest} samples")
     thinned = [_thinned(piece, rate, cutoff) for piece in kept]
     rate = thinned[0][1]
     ready = [_derived(robot, piece, rate, cutoff, notes) for piece, _ in thinned]
     lengths = [len(each[0]) for each in ready]
     t, q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*ready, strict=True))
-    still = 3.0 * np.sqrt(noise * (2.0 * np.pi) ** 2 * cutoff**3 / 3.0)
+    still = np.maximum(3.0 * np.sqrt(noise * (2.0 * np.pi) ** 2 * cutoff**3 / 3.0), SLOW * np.abs(qd).max(axis=0))
     starts = tuple(np.cumsum([0, *lengths[:-1]]).tolist())
     return Samples(t, q, qd, qdd, tau, rate, float(cutoff), tuple(dict.fromkeys(notes)), starts, still)
 

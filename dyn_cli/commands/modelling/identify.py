@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 NEEDS = "core"
 EXAMPLES = (
     "./dyn identify puma560 log.csv --output fitted.yaml",
-    "./dyn identify arm.urdf recording.mcap --format drives.yaml",
-    "./dyn identify arm.yaml log.csv --cutoff 5 --json",
+    "./dyn identify arm.urdf log.mcap --format drives.yaml --json",
+    "./dyn identify arm.yaml empty.csv --payload loaded.csv",
 )
 
 YAML_SUFFIXES = (".yaml", ".yml")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("robot", help="name of a robot, or its file (YAML, URDF): where the fit starts")
-    parser.add_argument("log", help="CSV with columns t, q_<joint>, tau_<joint> or v_<joint>, ...; MCAP; or a ROS bag")
+    parser.add_argument("robot", help="name of a robot, or its file: where the fit starts")
+    parser.add_argument("log", help="CSV (t, q_<joint>, tau_<joint> or v_<joint>, ...), MCAP or ROS bag")
     parser.add_argument("--format", metavar="YAML", help="how the log was written: columns, units, drives")
+    parser.add_argument("--payload", metavar="LOG", help="a second log, with a payload on the tool: identify it")
     parser.add_argument("--output", metavar="YAML", help="the new robot (default: <robot>_identified.yaml)")
     parser.add_argument("--cutoff", type=positive, metavar="HZ", help="of the low-pass filter (default: chosen)")
     json_option(parser)
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_core.description import RobotText, to_yaml
     from dyn_core.errors import IdentificationError
     from dyn_core.files import write_whole
-    from dyn_core.identification import explanations, identify, read_log_format, with_parameters
+    from dyn_core.identification import explanations, identify, identify_payload, read_log_format, with_parameters
 
     path = _robot_file(args.robot)
     robot = load_robot(path)
@@ -52,9 +53,12 @@ def run(args: argparse.Namespace) -> int:
     log_format = read_log_format(Path(args.format), robot.mechanism.n) if args.format else None
     log = _read_log(Path(args.log), robot, log_format)
     found = identify(robot, log, args.cutoff, None if text is None else text.fixed_parameters())
-    failures = found.failures
-    suspected = explanations(robot, log, found) if failures else ()
-    if not failures:
+    suspected = explanations(robot, log, found) if found.doubtful else ()
+    refused = bool(found.failures or suspected)
+    payload = None
+    if args.payload and not refused:
+        payload = identify_payload(robot, log, _read_log(Path(args.payload), robot, log_format), found)
+    if not refused:
         log_name = "".join(c if c.isprintable() else "?" for c in Path(args.log).name)
         heading = [
             f"Identified from {log_name} ({found.count} samples, {len(found.beta)} base parameters),",
@@ -68,19 +72,26 @@ def run(args: argparse.Namespace) -> int:
             written = "".join(f"# {line}\n" for line in heading) + to_yaml(fitted, "origin")
         write_whole(output, written)
     if args.json:
-        report = {"robot": robot.name, "log": args.log, "output": None if failures else str(output)}
+        report = {"robot": robot.name, "log": args.log, "output": None if refused else str(output)}
         report |= {"ignored_columns": list(log.ignored), "joints": list(found.mechanism.joint_names)}
-        print(json.dumps(report | found.as_dict() | {"suspected": list(suspected)}, indent=2))
+        report |= found.as_dict() | {"suspected": list(suspected)}
+        print(json.dumps(report | ({} if payload is None else {"payload": payload.as_dict()}), indent=2))
     else:
         print(report_text(found, log.ignored))
-        print(f"written: {output}" if not failures else "nothing written")
-    if failures:
-        for sentence in suspected:
+        if payload is not None:
+            com = ", ".join(f"{1000.0 * x:.4g}" for x in payload.com)
+            mass = f"{payload.mass:.4g} kg (std {payload.std[-1]:.2g})"
+            print(f"payload: {mass}, centre of mass at ({com}) mm from the tool, inertia about it, kg m^2:")
+            print("\n".join("  ".join(f"{x:10.4g}" for x in row) for row in payload.inertia))
+        print(f"written: {output}" if not refused else "nothing written")
+    if refused:
+        for sentence in () if args.json else suspected:
             print(f"may be wrong: {sentence}")
         hint = suspected[0] if suspected else (
             "no other units, signs, order of joints, zeros, couplings or torque factors help; is it this robot's log?"
         )  # fmt: skip
-        raise IdentificationError(f"{args.log} identifies no {robot.name}: {failures[0]}; {hint}")
+        left = found.failures[0] if found.failures else "another reading of it explains far more"
+        raise IdentificationError(f"{args.log} identifies no {robot.name}: {left}; {hint}")
     return 0
 
 
@@ -123,9 +134,10 @@ def report_text(found: Identification, ignored: tuple[str, ...]) -> str:
 
 def _read_log(path: Path, robot: Robot, log_format: LogFormat | None) -> MotionLog:
     """A log by its kind: a ROS bag is MCAP, a database or a folder; all else is CSV."""
+    from dyn_cli.figures.bag import is_bag, read_bag
     from dyn_core.identification import read_motion_log
 
-    return read_motion_log(path, robot.mechanism, log_format)
+    return (read_bag if is_bag(path) else read_motion_log)(path, robot.mechanism, log_format)
 
 
 def _robot_file(robot: str) -> Path:

@@ -13,6 +13,7 @@ from dyn_core.errors import InputError
 from dyn_core.identification import (
     excite,
 )
+from dyn_core.identification.excitation import DURATIONS
 from dyn_core.robots import TreeRobot
 
 
@@ -48,6 +49,30 @@ def test_effort_limits_that_bind_make_the_motion_smaller(seed: int) -> None:
     assert np.ptp(state[0], axis=0).min() > 0.1
 
 
+def test_currents_and_voltages_stay_within_the_motors_limits() -> None:
+    m = load_robot("planar_2r").mechanism
+    assert m.motors is not None
+    t = np.linspace(0.0, 3.0, 3000)
+    robot = TreeRobot(m)
+    q, qd, qdd = excite(robot, 3.0, evaluations=5).trajectory.sample(t)
+    current = robot.inverse_dynamics(q, qd, qdd) / (m.motors.gear * m.motors.Kt)
+    volts = m.motors.resistance * current + m.motors.gear * m.motors.Kt * qd
+    motors = replace(m.motors, voltage_limit=0.8 * np.abs(volts).max(axis=0))
+    weaker = TreeRobot(replace(m, motors=motors))
+    state = excite(weaker, 3.0, evaluations=10).trajectory.sample(t)
+    tau = weaker.inverse_dynamics(*state)
+    assert not weaker.actuation.voltages(tau, state[1])[1].any()
+
+
+def test_the_duration_is_chosen_by_what_the_limits_allow() -> None:
+    """An arm whose joints may turn at a tenth of the speed needs a longer period."""
+    m = load_robot("planar_2r").mechanism
+    found = excite(TreeRobot(m), evaluations=3).trajectory.duration
+    slow = TreeRobot(replace(m, velocity_limits=0.1 * m.velocity_limits))
+    assert found in DURATIONS
+    assert excite(slow, evaluations=3).trajectory.duration > found
+
+
 def test_missing_limits_are_named() -> None:
     robot = TreeRobot(random_mechanism(np.random.default_rng(0), 2))
     assert [note.split()[0] for note in excite(robot, evaluations=4).notes] == ["joint0", "joint1"]
@@ -56,7 +81,7 @@ def test_missing_limits_are_named() -> None:
 def test_an_arm_that_cannot_hold_itself_is_refused() -> None:
     m = load_robot("planar_2r").mechanism
     weak = TreeRobot(replace(m, effort_limits=np.full(2, 0.1)))
-    with pytest.raises(InputError, match="effort limits"):
+    with pytest.raises(InputError, match="limits of effort"):
         excite(weak, evaluations=5)
     with pytest.raises(InputError, match="elbow cannot be driven"):
         excite(TreeRobot(replace(m, active=np.array([True, False]))))

@@ -64,6 +64,41 @@ def test_a_fitted_yaml_predicts_another_motion(here: Path, capsys: pytest.Captur
     assert "planar_2r_identified.yaml exists" in capsys.readouterr().err
 
 
+def test_a_urdf_is_fitted_without_motors_and_a_rehearsal_has_noise(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "arm.urdf").write_text(load_robot("planar_2r").urdf())
+    motion = ["--output", "motion.csv", "--rate", "200", "--evaluations", "20"]
+    assert cli.main(["excite", "arm.urdf", "--noise", "1e-4", "0.02", *motion]) == 0
+    assert "one period of" in capsys.readouterr().out
+    header, first = (here / "motion.csv").read_text().splitlines()[:2]
+    assert header == "t,q_shoulder,q_elbow,tau_shoulder,tau_elbow"
+    assert float(first.split(",")[1]) / 1e-4 == pytest.approx(round(float(first.split(",")[1]) / 1e-4), abs=1e-3)
+    assert cli.main(["identify", "arm.urdf", "motion.csv", "--output", "fitted.yaml"]) == 0
+    assert "after a low-pass filter of" in capsys.readouterr().out
+    arm = load_robot(here / "arm.urdf")
+    assert torque_error(arm.mechanism, load_mechanism(here / "fitted.yaml"), series(arm, 7)) < 0.01
+
+
+def test_a_log_that_identifies_nothing_is_refused_with_what_is_wrong(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arm = load_robot("planar_2r")
+    log = recorded(arm, series(arm, 1), np.random.default_rng(4), 0.02, 100.0)
+    (here / "log.csv").write_text(motion_csv(arm.mechanism, log.t, q=np.degrees(log.q), tau=log.tau))
+    assert cli.main(["identify", "planar_2r", "log.csv", "--output", "fitted.yaml"]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("dyn: log.csv identifies no planar_2r: ")
+    assert "units of deg: `position: deg`" in err
+    assert "nothing written" in out
+    assert not (here / "fitted.yaml").exists()
+    (here / "format.yaml").write_text("position: deg\n")
+    words = ["identify", "planar_2r", "log.csv", "--format", "format.yaml", "--output", "fitted.yaml"]
+    assert cli.main([*words, "--payload", "log.csv"]) == 0
+    assert "payload: " in capsys.readouterr().out
+    assert torque_error(arm.mechanism, load_mechanism(here / "fitted.yaml"), series(arm, 7)) < 0.01
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
