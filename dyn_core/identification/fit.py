@@ -58,7 +58,7 @@ def identify(robot: Robot, log: MotionLog, cutoff: float | None = None, fixed: F
     columns = regression.chosen(b + terms.always, terms.groups, start, WORTH)
     held_x, _ = regression.fit(columns, ~regression.held, start[columns])
     found = regression.solve(columns, start[columns])
-    beta, extra = found.x[:b], columns[b:]
+    beta, extra, std = found.x[:b], columns[b:], system.spread * found.std
     information = np.asarray(np.linalg.qr(found.information[:, :b], mode="r"))
     offsets = np.array([terms.names[c - b].startswith("offset") for c in extra], np.bool_)
     target = _described_drives(base.columns, beta, regression.W, columns, found.x, offsets)
@@ -85,12 +85,12 @@ def identify(robot: Robot, log: MotionLog, cutoff: float | None = None, fixed: F
         "alone": error(base.values(physical), False),
     }
     drive = tuple(
-        DriveTerm(terms.names[c - b], float(value), float(std))
-        for c, value, std in zip(extra, found.x[b:], found.std[b:], strict=True)
+        DriveTerm(terms.names[c - b], float(value), float(deviation))
+        for c, value, deviation in zip(extra, found.x[b:], std[b:], strict=True)
     )
     notes = (*log.notes, *samples.notes, *_drift_notes(tree, system, tau - regression.W[..., columns] @ found.x, rms))
     return Identification(
-        base, beta, prior, found.std[:b], information, found.sigma, found.condition, physical, rms, samples,
+        base, beta, prior, std[:b], information, found.sigma, found.condition, physical, rms, samples,
         int(system.use.sum(axis=0).max()), drive, delay, tree.mechanism, notes,
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
@@ -18,6 +20,8 @@ LONGEST_DELAY = 0.05
 """s."""
 EDGE = 2.0
 """Periods of the cutoff that each end of a piece loses."""
+BANDWIDTH = math.pi / 8.0 / math.sin(math.pi / 8.0) * (1.0 - 1.0 / 8.0)
+"""Noise that a Butterworth filter of order 4, used forwards and backwards, passes, in parts of its cutoff."""
 STANDING = 0.05
 """A row counts for a joint whose direction of motion is unknown for less than this part of the filter's time."""
 WORTH = 0.05
@@ -49,6 +53,11 @@ class LinearSystem:
         if known is not None:
             self.use &= known
 
+    @property
+    def spread(self) -> float:
+        """By which standard deviations grow since the filter passes less noise than the kept rows could hold."""
+        return 1.0 if self.samples.cutoff is None else BANDWIDTH**-0.5
+
     def kept(self, x: Floats) -> Floats:
         """(m, ...) the rows that count of x (all samples, ...), filtered."""
         s = self.samples
@@ -62,7 +71,7 @@ class LinearSystem:
         s = self.samples
         if s.cutoff is None:
             return x
-        edge, step = int(EDGE * s.rate / s.cutoff), max(1, int(s.rate / (2.0 * s.cutoff)))
+        edge, step = int(EDGE * s.rate / s.cutoff), max(1, math.ceil(s.rate / (2.0 * s.cutoff)))
         return np.concatenate([x[piece][edge:-edge:step] for piece in s.pieces])
 
     def delayed(self, delay: float) -> Floats:

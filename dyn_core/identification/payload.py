@@ -97,7 +97,12 @@ def identify_payload(robot: Robot, empty: MotionLog, loaded: MotionLog, found: I
     com = MS / M
     about_com = J + M * skew(com) @ skew(com)
     return Payload(
-        parameters, solution.std[-INERTIAL:], M, tool.R.T @ (com - tool.p), tool.R.T @ about_com @ tool.R, residual
+        parameters,
+        system.spread * solution.std[-INERTIAL:],
+        M,
+        tool.R.T @ (com - tool.p),
+        tool.R.T @ about_com @ tool.R,
+        residual,
     )
 
 
