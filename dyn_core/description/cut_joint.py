@@ -20,8 +20,9 @@ class Cut(NamedTuple):
     """One of CUT_JOINTS, or what cannot be said here."""
     ends: tuple[tuple[str, Floats], tuple[str, Floats]]
     """Of each side the link, and the cut joint's frame in the link's described frame."""
-    forces: CutForces | None = None
-    """Friction and spring of a revolute or prismatic one."""
+    turning: CutForces | None = None
+    sliding: CutForces | None = None
+    """Friction and spring about and along its axis."""
 
 
 def with_loops(
@@ -43,6 +44,5 @@ def with_loops(
         if first.body == second.body:
             links = " and ".join(f"'{link}'" for link, _ in cut.ends)
             raise DescriptionError(f"{path}: loop '{cut.name}' joins {links}, which do not move against each other")
-        acting = {"revolute": "turning", "prismatic": "sliding"}.get(cut.kind) if cut.forces else None
-        loops.append(Loop(cut.name, cut.kind, first, second, **({acting: cut.forces} if acting else {})))
+        loops.append(Loop(cut.name, cut.kind, first, second, cut.turning, cut.sliding))
     return dataclasses.replace(mechanism, loops=tuple(loops), assembly=assembly) if loops else mechanism

@@ -12,6 +12,7 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.description import XML_SUFFIXES, load_mechanism, read_xml_robot, robot_files
+from dyn_core.description.mjcf.writer import beyond_mjcf, to_mjcf
 from dyn_core.description.robot_yaml.reader import sources
 from dyn_core.description.robot_yaml.writer import WRITERS, is_base_frame, write_yaml
 from dyn_core.description.urdf.extension import extended_urdf
@@ -23,7 +24,8 @@ from dyn_core.mechanism import BASE, WORLD, Compliance, Frame, Mechanism
 from .load import robot_of
 from .robot import Robot
 
-NOTATIONS = (*WRITERS, "urdf")
+XML = {"urdf": ".urdf", "mjcf": ".xml"}
+NOTATIONS = (*WRITERS, *XML)
 TOLERANCE = 1e-9
 """Of forces (relative) and poses (m, 1) that two descriptions of one robot may differ by."""
 STATES = 5
@@ -52,9 +54,13 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
     path = _file(source)
     mechanism = read(path, floating)
     names: dict[str, str] = {}
-    if notation == "urdf":
-        if mechanism.loops:
-            raise DescriptionError(f"{source} has closed chains, which URDF cannot say; a robot YAML can")
+    if notation == "mjcf":
+        unseen = beyond_mjcf(mechanism)
+        text = to_mjcf(mechanism)
+        notes = [f"MJCF has no place for {', '.join(unseen)}; they are left out"] if unseen else []
+    elif notation == "urdf":
+        if mechanism.spherical is not None:
+            raise DescriptionError(f"{source} is a spherical robot, which URDF cannot say; a robot YAML or MJCF can")
         unseen = beyond_urdf(mechanism)
         text = extended_urdf(mechanism)
         notes = [f"URDF has no place for {', '.join(unseen)}; the element <dyn_robot> keeps them"] if unseen else []
@@ -62,12 +68,15 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
         text, notes, names = write_yaml(mechanism, notation, [] if _is_xml(path) else sources(path))
     try:
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
-            draft = Path(folder) / (target.stem + (".urdf" if notation == "urdf" else ".yaml"))
+            draft = Path(folder) / (target.stem + XML.get(notation, ".yaml"))
             draft.write_text(text, encoding="utf-8")
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", DescriptionWarning)  # which the source has given
-                    difference = differences(mechanism, read(draft), names)
+                    found = read(draft)
+                    difference = (
+                        motion_differs(mechanism, found) if notation == "mjcf" else differences(mechanism, found, names)
+                    )
             except DescriptionError as error:
                 what = str(error).removeprefix(f"{draft}:")
                 raise DescriptionError(f"{source} cannot be written by {notation}, at line {what}") from error
@@ -127,6 +136,34 @@ def differences(a: Mechanism, b: Mechanism, names: Mapping[str, str] | None = No
         robot_of(_open(a, [replace(wanted[name], name=name) for name in wanted])),
         robot_of(_open(b, [found[name] for name in wanted])),
     )
+
+
+def motion_differs(a: Mechanism, b: Mechanism) -> str:
+    """In what two descriptions with joints of the same names do not move alike, in words; empty where they do.
+
+    The bodies between, and which cut joints close the loops, may differ.
+    """
+    if set(a.joint_names) != set(b.joint_names):
+        return "other joints"
+    plain = replace(a, platform=None, spherical=None, beams=(), compliances=(), motors=None)
+    one, other = robot_of(plain), robot_of(b)
+    if one.joint_names != other.joint_names and set(one.joint_names) != set(other.joint_names):
+        return "other joints are driven"
+    order = [one.joint_names.index(name) for name in other.joint_names]
+    first = one.nv - one.n
+    rng = np.random.default_rng(0)
+    q = np.array(one.neutral())
+    for _ in range(STATES):
+        moved, (qd, qdd) = q.copy(), rng.normal(size=(2, one.nv))
+        moved[one.nq - one.n :] += 0.02 * rng.normal(size=one.n)
+        positions = np.concatenate([moved[: one.nq - one.n], moved[one.nq - one.n :][order]])
+        rates, rates2 = (np.concatenate([x[:first], x[first:][order]]) for x in (qd, qdd))
+        expected = one.inverse_dynamics(moved, qd, qdd)
+        expected = np.concatenate([expected[:first], expected[first:][order]])
+        error = _relative(expected, other.inverse_dynamics(positions, rates, rates2))
+        if error > TOLERANCE:
+            return f"forces differ by {error:.2g} of the largest"
+    return ""
 
 
 def _open(m: Mechanism, frames: list[Frame]) -> Mechanism:

@@ -11,18 +11,19 @@ NEEDS = "core"
 EXAMPLES = (
     "./dyn convert puma560 puma560_khalil.yaml --to mdh",
     "./dyn convert puma560 puma560.urdf",
+    "./dyn convert five_bar_saha five_bar.xml --to mjcf",
     "./dyn convert robot.urdf robot.yaml --to dh --floating",
 )
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="IN", help="name of a robot, or a robot YAML or URDF file")
+    parser.add_argument("source", metavar="IN", help="name of a robot, or a robot YAML, URDF, MJCF or SDF file")
     parser.add_argument("target", metavar="OUT", help="the file to write")
     parser.add_argument(
         "--to",
-        choices=("dh", "mdh", "origin", "urdf"),
-        help="standard or modified Denavit-Hartenberg, origin and axis, or URDF"
-        " (default: urdf if OUT ends in .urdf, else mdh)",
+        choices=("dh", "mdh", "origin", "urdf", "mjcf"),
+        help="standard or modified Denavit-Hartenberg, origin and axis, URDF (URDF+ for closed chains), or MJCF"
+        " (default: by the ending of OUT: .urdf, .xml and .mjcf, else mdh)",
     )
     parser.add_argument("--floating", action="store_true", help="the base of the URDF file IN moves freely")
     parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_core.robots import convert
 
     target = Path(args.target)
-    notation = args.to or ("urdf" if target.suffix == ".urdf" else "mdh")
+    notation = args.to or {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf"}.get(target.suffix, "mdh")
     done = convert(args.source, target, notation, args.floating, args.force)
     for note in done.notes:
         print(f"dyn convert: {note}", file=sys.stderr)

@@ -67,7 +67,8 @@ class _Reader:
         base = "base" if self.floating < 0 else self.name("BODY", self.floating)
         scenery = self._scenery()
         bodies = [body for body in range(1, m.nbody) if body != self.floating and body not in scenery]
-        ordered = [entry for body in bodies for entry in self._entries(body, base)]
+        ordered = [*self._sites(max(self.floating, WORLD), base)]
+        ordered += [entry for body in bodies for entry in self._entries(body, base)]
         if not any(entry.moves for entry in ordered):
             raise self.refuse("no joint moves")
         self._drive()
@@ -119,7 +120,7 @@ class _Reader:
         return R.reshape(3, 3)
 
     def _entries(self, body: int, base: str) -> Iterator[JointEntry]:
-        """The joints that carry a body, and its sites as links on fixed joints."""
+        """The joints that carry a body, and its sites."""
         m, link = self.m, self.name("BODY", body)
         above = int(m.body_parentid[body])
         parent = base if above in (WORLD, self.floating) else self.name("BODY", above)
@@ -146,6 +147,11 @@ class _Reader:
             self.entries[joint] = entry
             parent = entry.link
             yield entry
+        yield from self._sites(body, link)
+
+    def _sites(self, body: int, link: str) -> Iterator[JointEntry]:
+        """The sites of a body as links on fixed joints."""
+        m = self.m
         for site in np.flatnonzero(m.site_bodyid == body):
             frame = Placement(pose(self._rotation(m.site_quat[site]), m.site_pos[site]), np.eye(4))
             label = self.name("SITE", int(site))

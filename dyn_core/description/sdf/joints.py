@@ -85,7 +85,9 @@ class SdfJoint:
             frame = pose(rotation_to_axis(self.axes[0][0]), self.at[:3, 3])
         first, second = ((link, inverse(poses.of(link, self.element)) @ frame) for link in (self.parent, self.child))
         kind = "spherical" if self.kind == "ball" else self.kind
-        return Cut(self.name, kind, (first, second), self._forces())
+        forces = self._forces()
+        turning, sliding = (None, forces) if kind == "prismatic" else (forces, None)
+        return Cut(self.name, kind, (first, second), turning, sliding)
 
     def _forces(self) -> CutForces | None:
         told = self.axes[0][1] if len(self.axes) == 1 else None

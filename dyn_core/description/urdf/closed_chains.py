@@ -13,25 +13,31 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
 import yaml
 
 from dyn_core.arrays import Floats
 from dyn_core.errors import DescriptionError, DescriptionWarning
-from dyn_core.spatial.poses import pose, rotation_to_axis
+from dyn_core.mechanism import BASE, CutForces, Mechanism
+from dyn_core.spatial.poses import inverse, pose, rotation_to_axis
 
 from ..cut_joint import Cut
 from ..documents.bounded_file import read_bounded
 from ..documents.problems import suggestion
 from ..documents.xml_document import Element
 from .joint_tree import BALLS, UrdfJoint, origin_of
+from .writer import numbers, root_name, write_origin
 
 KINDS = {
     "revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "spherical": "spherical",
     "ball": "spherical", "universal": "universal", "fixed": "fixed", "cylindrical": "cylindrical",
+    "planar_revolute": "planar_revolute",
 }  # fmt: skip
 """Kinds of <loop> by their names in files."""
+FORCES = ("turning", "sliding")
+FORCE_KEYS = ("damping", "friction", "stiffness", "rest")
 LAAS_KINDS = {"3d": "spherical", "6d": "fixed"}
 LAAS_BYTES = 1_000_000
 
@@ -48,8 +54,33 @@ def read_loops(root: Element, links: Mapping[str, Element]) -> list[Cut]:
         turn = pose(rotation_to_axis(direction))
         ends = [_end(element.need(tag), links) for tag in ("predecessor", "successor")]
         first, second = ((link, T @ turn) for link, T in ends)
-        cuts.append(Cut(element.text("name"), KINDS[kind], (first, second)))
+        acting = [_forces(element.one(tag)) for tag in FORCES]
+        cuts.append(Cut(element.text("name"), KINDS[kind], (first, second), *acting))
     return cuts
+
+
+def loop_elements(m: Mechanism) -> list[ElementTree.Element]:
+    """The <loop> elements of a mechanism, their axes along z of their frames."""
+    found = []
+    for loop in m.loops:
+        element = ElementTree.Element("loop", name=loop.name, type=loop.kind)
+        for tag, end in (("predecessor", loop.first), ("successor", loop.second)):
+            D = np.eye(4) if end.body == BASE else m.frames[end.body].T
+            link = root_name(m) if end.body == BASE else m.frames[end.body].name
+            T = inverse(D) @ end.T
+            write_origin(ElementTree.SubElement(element, tag, link=link), T[:3, :3], T[:3, 3])
+        ElementTree.SubElement(element, "axis", xyz="0 0 1")
+        for tag, forces in zip(FORCES, (loop.turning, loop.sliding), strict=True):
+            if forces is not None:
+                values = dict(zip(FORCE_KEYS, (forces.Fv, forces.Fs, forces.K, forces.rest), strict=True))
+                ElementTree.SubElement(element, tag, {key: numbers([value]) for key, value in values.items()})
+        found.append(element)
+    return found
+
+
+def _forces(element: Element | None) -> CutForces | None:
+    """What acts in a cut joint, in an element that only this project writes."""
+    return None if element is None else CutForces(*(element.number(key, 0.0) for key in FORCE_KEYS))
 
 
 def _end(element: Element, links: Mapping[str, Element]) -> tuple[str, Floats]:

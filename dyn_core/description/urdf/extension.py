@@ -20,6 +20,7 @@ from dyn_core.mechanism import BASE, STANDARD_GRAVITY, WORLD, Frame, Mechanism, 
 
 from ..assembly import motors_of
 from ..documents.xml_document import Element, read_xml
+from .closed_chains import loop_elements
 from .reader import urdf_mechanism
 from .writer import numbers, to_urdf
 
@@ -32,9 +33,10 @@ def extended_urdf(mechanism: Mechanism) -> str:
     """URDF text with all of the mechanism, what URDF itself cannot say in <dyn_robot>."""
     body, _, _ = to_urdf(mechanism).rpartition("</robot>")
     body = body.replace("They are left out here.", f"The element {TAG} keeps them.")
-    element = _element(mechanism)
-    ElementTree.indent(element, level=1)
-    return f"{body}  {ElementTree.tostring(element, encoding='unicode')}\n</robot>\n"
+    for element in [*loop_elements(mechanism), _element(mechanism)]:
+        ElementTree.indent(element, level=1)
+        body += f"  {ElementTree.tostring(element, encoding='unicode')}\n"
+    return f"{body}</robot>\n"
 
 
 def read_urdf(path: str | Path, floating: bool = False) -> Mechanism:
@@ -53,7 +55,9 @@ def read_urdf(path: str | Path, floating: bool = False) -> Mechanism:
 
 def _element(m: Mechanism) -> ElementTree.Element:
     attributes = {"description": m.description, "gravity": numbers(m.gravity)}
-    root = ElementTree.Element(TAG, attributes | ({"base": "floating"} if m.base is not None else {}))
+    attributes |= {"base": "floating"} if m.base is not None else {}
+    attributes |= {"platform": m.body_names[m.platform]} if m.platform is not None else {}
+    root = ElementTree.Element(TAG, attributes)
     for j, name in enumerate(m.joint_names):
         joint = ElementTree.SubElement(root, "joint", name=name, link=m.body_names[j])
         if m.Ia[j]:
@@ -62,6 +66,8 @@ def _element(m: Mechanism) -> ElementTree.Element:
             joint.set("stiffness", numbers([m.stiffness[j]]))
         if not m.active[j]:
             joint.set("active", "false")
+        if m.assembly is not None:
+            joint.set("assembly", numbers([m.assembly[j]]))
         if m.springs is not None and m.springs.K[j] > 0.0:
             K, rest = (numbers([values[j]]) for values in (m.springs.K, m.springs.rest))
             ElementTree.SubElement(joint, "spring", stiffness=K, rest=rest)
@@ -97,6 +103,12 @@ def _extended(m: Mechanism, root: Element) -> Mechanism:
         for joint, link in zip(joints, m.body_names, strict=True)
     )
     frames = _frames(m, bodies, given)
+    assembly = None
+    if m.loops and any(joint is not None and "assembly" in joint.attributes for joint in joints):
+        assembly = np.array([0.0 if joint is None else joint.number("assembly", 0.0) for joint in joints])
+    platform = root.attributes.get("platform", "")
+    if platform and platform not in bodies:
+        raise root.error(f"platform is '{platform}', which no moving link is called")
     return dataclasses.replace(
         m,
         description=root.attributes.get("description", m.description),
@@ -107,6 +119,8 @@ def _extended(m: Mechanism, root: Element) -> Mechanism:
         springs=Springs(_column(springs, "stiffness", 0.0), _column(springs, "rest", 0.0)) if any(springs) else None,
         motors=motors_of([_motor(element) for element in motors]),
         body_names=bodies,
+        assembly=assembly,
+        platform=bodies.index(platform) if platform else None,
         frames=frames,
         spring_dampers=tuple(_spring_damper(element, m, frames) for element in root.all("spring_damper")),
     )

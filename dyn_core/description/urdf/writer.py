@@ -35,7 +35,7 @@ def to_urdf(mechanism: Mechanism) -> str:
     for index, colour in enumerate(COLOURS):
         ElementTree.SubElement(ElementTree.SubElement(root, "material", name=f"colour{index}"), "color", rgba=colour)
     radius = _rod_radius(mechanism)
-    base = _root_name(mechanism)
+    base = root_name(mechanism)
     link = ElementTree.SubElement(root, "link", name=base)
     if mechanism.base is not None:
         _inertial(link, mechanism.base.M, mechanism.base.MS, mechanism.base.J, np.eye(3))
@@ -56,7 +56,7 @@ def to_urdf(mechanism: Mechanism) -> str:
         joint = ElementTree.SubElement(root, "joint", name=_unused(f"{frame.name}_fixed", joints), type="fixed")
         ElementTree.SubElement(joint, "parent", link=parent)
         ElementTree.SubElement(joint, "child", link=frame.name)
-        _origin(joint, P.T @ frame.R, P.T @ frame.p)
+        write_origin(joint, P.T @ frame.R, P.T @ frame.p)
         ElementTree.SubElement(root, "link", name=frame.name)
     ElementTree.indent(root)
     return '<?xml version="1.0"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -79,7 +79,8 @@ def beyond_urdf(mechanism: Mechanism) -> list[str]:
     return [word for word, there in words.items() if there]
 
 
-def _root_name(mechanism: Mechanism) -> str:
+def root_name(mechanism: Mechanism) -> str:
+    """The name of the root link."""
     if mechanism.base is not None:
         return mechanism.base.name
     for frame in mechanism.frames[:-1]:
@@ -110,9 +111,11 @@ def _joint(root: ElementTree.Element, m: Mechanism, j: int, parent: str, P: Floa
     limited = bool(np.isfinite([low, high]).any())
     kind = "prismatic" if m.joint_type[j] == PRISMATIC else "revolute" if limited else "continuous"
     joint = ElementTree.SubElement(root, "joint", name=m.joint_names[j], type=kind)
+    if m.loops and not m.active[j]:
+        joint.set("independent", "false")
     ElementTree.SubElement(joint, "parent", link=parent)
     ElementTree.SubElement(joint, "child", link=name)
-    _origin(joint, P.T @ m.R[j] @ Q, P.T @ m.p[j])
+    write_origin(joint, P.T @ m.R[j] @ Q, P.T @ m.p[j])
     ElementTree.SubElement(joint, "axis", xyz=numbers(Q[2]))
     limit = {
         "effort": _number(min(m.effort_limits[j], NO_LIMIT)),
@@ -133,7 +136,7 @@ def _inertial(link: ElementTree.Element, M: float, MS: Floats, J: Floats, Q: Flo
     _, com, about_com = Inertial.from_standard_parameters(M, MS, J)
     inertia = Q.T @ about_com @ Q
     inertial = ElementTree.SubElement(link, "inertial")
-    _origin(inertial, np.eye(3), Q.T @ com)
+    write_origin(inertial, np.eye(3), Q.T @ com)
     ElementTree.SubElement(inertial, "mass", value=_number(M))
     values = {f"i{'xyz'[a]}{'xyz'[b]}": _number(inertia[a, b]) for a in range(3) for b in range(a, 3)}
     ElementTree.SubElement(inertial, "inertia", values)
@@ -166,12 +169,13 @@ def _draw(link: ElementTree.Element, ends: Iterable[Floats], radius: float, colo
 
 def _visual(link: ElementTree.Element, R: Floats, p: Floats, colour: int, shape: str, **size: str) -> None:
     visual = ElementTree.SubElement(link, "visual")
-    _origin(visual, R, p)
+    write_origin(visual, R, p)
     ElementTree.SubElement(ElementTree.SubElement(visual, "geometry"), shape, size)
     ElementTree.SubElement(visual, "material", name=f"colour{colour}")
 
 
-def _origin(element: ElementTree.Element, R: Floats, p: Floats) -> None:
+def write_origin(element: ElementTree.Element, R: Floats, p: Floats) -> None:
+    """An <origin> at the pose (R, p)."""
     ElementTree.SubElement(element, "origin", xyz=numbers(p), rpy=numbers(rpy_from_rotation(R)))
 
 
