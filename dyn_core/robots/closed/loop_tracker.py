@@ -21,7 +21,7 @@ class LoopTracker(Tracker):
 
     def start(self, near: Configuration | None = None) -> None:
         self._own = self.robot if near is None else self.robot.starting_at(near)
-        self._last = self._own.branch_start.copy()
+        self._last = self._own.own_start()
         self._inverse = self._own.following_inverse(self._last)
 
     def move_to(self, q: Any) -> Configuration:
