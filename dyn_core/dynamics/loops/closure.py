@@ -310,7 +310,7 @@ def foreseen(c, part):
 
 @uncounted
 def stride(record, c, part):
-    """Close the loops a part of the way on, in c.trial, with c.tangents from here; OK leaves factors and tangent there."""
+    """Close the loops a part of the way on, in c.trial, by the tangent here; OK leaves factors and tangent there."""
     for j in range(c.q.shape[0]):
         c.trial[j] = c.q[j] + part * c.tangents[0, j]
     if part == 1.0:

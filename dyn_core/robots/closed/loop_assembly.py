@@ -139,7 +139,7 @@ class LoopAssembly:
         m, n = len(rows), len(q)
         phi, J, bias = np.empty(m), np.empty((m, n)), np.empty(m)
         with self.model.workspaces.one() as record:
-            compiled_call(constraint_terms, record, rows, q, qd, phi, J, bias)
+            compiled_call(constraint_terms, record, rows, np.array(q), qd, phi, J, bias)  # q may be read-only
         return phi, J, bias
 
     def gaps(self, q: Floats) -> tuple[Floats, Floats]:

@@ -140,6 +140,10 @@ class LoopRobot(Robot):
         """What `follow` starts from, for the caller to keep."""
         return Branch(*(each.copy() for each in self.branch))
 
+    def positions_of(self, start: Any) -> Floats:
+        """(n of the tree,) positions of all joints in what `follow` starts from."""
+        return np.array(start.q)
+
     def tracker(self, near: Configuration | None = None) -> LoopTracker:
         """What follows a motion from a closed configuration; from the described one if it is not given."""
         return LoopTracker(self, near)
@@ -167,6 +171,10 @@ class LoopRobot(Robot):
         """(n of the tree,) positions of all joints at active positions q (n,)."""
         (q_a,) = self.single_state({"q": q})
         return self._full(q_a)
+
+    def distance_at(self, at: Configuration) -> float:
+        """How far from singular a configuration is, as `Closed.distance`."""
+        return self.assembly.distance(at.q)
 
     def weakest_loop(self, q: Floats) -> str:
         """The loop that determines the passive joints least at positions q (n of the tree,) of all joints."""

@@ -64,6 +64,10 @@ class ParallelRobot(LoopRobot):
         """(K + 7,) what `follow` starts from, for the caller to keep: the legs' joints, and the platform's pose."""
         return self.layout.start.copy()
 
+    def positions_of(self, start: Floats) -> Floats:
+        """(n of the tree,) positions of all joints in a configuration (K + 7,)."""
+        return self.layout.full_of(start)
+
     def starting_at(self, near: Configuration) -> Self:
         """The same robot, on the branch of another closed configuration: others are looked for from there."""
         other = copy.copy(self)
@@ -127,6 +131,10 @@ class ParallelRobot(LoopRobot):
         full[turns] = 0.0
         load = None if wrench is None else checked_wrench(wrench)
         return VirtualJoints(dataclasses.replace(m, R=R)).stiffness(full, frame, load)
+
+    def distance_at(self, at: Configuration) -> float:
+        """How far from singular a configuration is: the smallest singular value of the inverse Jacobian."""
+        return self.layout.distance_at(self.layout.configuration_of(at))
 
     # simulation in the tree's chart
 
