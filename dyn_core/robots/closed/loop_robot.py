@@ -23,7 +23,7 @@ from dyn_core.errors import ClosureError, InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.jit.native_call import native, never
 from dyn_core.jit.status import NOT_FINITE, OK
-from dyn_core.mechanism import Mechanism
+from dyn_core.mechanism import REVOLUTE, Mechanism
 from dyn_core.stiffness import Deflection, Stiffness
 
 from ..configuration import Configuration
@@ -38,6 +38,7 @@ from .loop_workspace import LoopWorkspace
 from .opened_tree import Closed, OpenedTree
 
 T = TypeVar("T")
+SAME = 1e-6  # rad, m or sizes: two configurations that near are one
 
 
 def by_branch(method: Callable[..., T]) -> Callable[..., T]:
@@ -139,6 +140,21 @@ class LoopRobot(Robot):
     def own_start(self) -> Any:
         """What `follow` starts from, for the caller to keep."""
         return Branch(*(each.copy() for each in self.branch))
+
+    @by_branch
+    def leads_to(self, at: Configuration) -> bool:
+        """Whether the active positions alone lead to a configuration, from the described one or one `near`."""
+        try:
+            found = self.configuration(at.q[self.joints])
+        except (SingularityError, ClosureError):
+            return False
+        if found.pose is not None and at.pose is not None:
+            turned = 1.0 - abs(float(found.pose[3:] @ at.pose[3:]))
+            return bool(np.abs(found.pose[:3] - at.pose[:3]).max() < SAME * self.assembly.size and turned < SAME**2)
+        off = found.q - at.q
+        turns = self.mechanism.joint_type == REVOLUTE
+        off[turns] = np.arctan2(np.sin(off[turns]), np.cos(off[turns]))
+        return bool(np.abs(off).max() < SAME)
 
     def positions_of(self, start: Any) -> Floats:
         """(n of the tree,) positions of all joints in what `follow` starts from."""
