@@ -173,7 +173,9 @@ def move_rows(
                 if status == OK and not loops.through:
                     status = watch_distance(record, loops, length)
             if status == OK and done < 0:
-                if not (loops.through or abs(watch[DISTANCE] - before) <= 1e-6 * before):  # not where the last motion ended
+                if not (
+                    loops.through or abs(watch[DISTANCE] - before) <= 1e-6 * before
+                ):  # not where the last motion ended
                     foresee_distance(record, loops, loops.qd if loops.by_multipliers else loops.vectors[QD])
                 break
             if status == OK and (loops.through or before + length * watch[RATE] >= LEFT * before):
