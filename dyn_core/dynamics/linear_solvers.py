@@ -34,6 +34,39 @@ def forwards(L, x):
 
 
 @uncounted
+def skyline_cholesky(A, envelope):
+    """`cholesky` where many entries are zero: envelope (k,) becomes the first column of each row that is not."""
+    for j in range(A.shape[0]):
+        first = 0
+        while first < j and A[j, first] == 0.0:
+            first += 1
+        envelope[j] = first
+        for i in range(first, j + 1):
+            x = A[j, i]
+            for k in range(max(first, int(envelope[i])), i):
+                x -= A[j, k] * A[i, k]
+            if i < j:
+                A[j, i] = x / A[i, i]
+            elif x > 0.0:
+                A[j, j] = sqrt(x)
+            else:
+                return SINGULAR
+    return OK
+
+
+@uncounted
+def sparse_forwards(L, envelope, x):
+    """`forwards` with the factor of `skyline_cholesky`, for x that begins with zeros."""
+    first = 0
+    while first < x.shape[0] and x[first] == 0.0:
+        first += 1
+    for i in range(first, x.shape[0]):
+        for k in range(max(first, int(envelope[i])), i):
+            x[i] -= L[i, k] * x[k]
+        x[i] /= L[i, i]
+
+
+@uncounted
 def backwards(L, x):
     """x becomes L^-T x."""
     for i in range(x.shape[0] - 1, -1, -1):
@@ -113,9 +146,10 @@ def pivoted_cholesky(S, order, independent):
         for i in range(c + 1, m):
             S[i, c] /= S[c, c]
         for i in range(c + 1, m):
-            for k in range(c + 1, i + 1):
-                S[i, k] -= S[i, c] * S[k, c]
-                S[k, i] = S[i, k]
+            ratio = S[i, c] / S[c, c]
+            if ratio != 0.0:
+                for k in range(c + 1, m):
+                    S[i, k] -= ratio * S[c, k]
 
 
 @uncounted
@@ -140,10 +174,47 @@ def lu_factor(A, pivots):
         if A[c, c] == 0.0:
             return 0.0
         for i in range(c + 1, k):
+            if A[i, c] == 0.0:
+                continue
             A[i, c] /= A[c, c]
             for j in range(c + 1, k):
                 A[i, j] -= A[i, c] * A[c, j]
     return smallest / largest if largest > 0.0 else 0.0
+
+
+@uncounted
+def choose_rows(A, order):
+    """Rows of A (m, k), m > k, that are independent: the first k of order (m,), by elimination, which uses A up."""
+    m, k = A.shape
+    for i in range(m):
+        order[i] = i
+    for c in range(k):
+        best = c
+        for i in range(c + 1, m):
+            if abs(A[i, c]) > abs(A[best, c]):
+                best = i
+        order[c], order[best] = order[best], order[c]
+        for j in range(k):
+            A[c, j], A[best, j] = A[best, j], A[c, j]
+        if A[c, c] == 0.0:
+            return
+        for i in range(c + 1, m):
+            ratio = A[i, c] / A[c, c]
+            if ratio != 0.0:
+                for j in range(c + 1, k):
+                    A[i, j] -= ratio * A[c, j]
+
+
+@uncounted
+def determinant_sign(A, pivots):
+    """The sign of det A from what `lu_factor` left."""
+    sign = 1.0
+    for c in range(A.shape[0]):
+        if A[c, c] == 0.0:
+            return 0.0
+        if (A[c, c] < 0.0) != (int(pivots[c]) != c):
+            sign = -sign
+    return sign
 
 
 @uncounted

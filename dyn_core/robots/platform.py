@@ -26,6 +26,9 @@ class Reached:
     """(..., n) positions of the active joints."""
     find_configuration: Callable[[], Configuration] = field(repr=False)
     """Finds `configuration`."""
+    beyond: Any = field(default=False, kw_only=True)
+    """(...,) whether a singularity lies between home and the pose, which only `check=False` allows: q alone then leads
+    to another pose, and `near=` the configuration to this one."""
 
     @cached_property
     def configuration(self) -> Configuration:

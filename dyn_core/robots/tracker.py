@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dyn_core.arrays import Floats
 
 from .configuration import Configuration
@@ -46,3 +48,14 @@ class Tracker:
     def all_joints(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """As `Robot.all_joints`."""
         return self.robot.all_joints(q, qd)
+
+    def last(self) -> Floats:
+        """(n of the mechanism,) positions of all joints of closed chains in the last configuration; empty without."""
+        return np.empty(0)
+
+    def approach(self, q: Floats, qd: Floats) -> tuple[float, float] | None:
+        """How far closed chains are from a singularity at q (nq,), and its rate with speeds qd (nv,); None without.
+
+        SingularityError or ClosureError where q cannot be reached from the last configuration.
+        """
+        return None

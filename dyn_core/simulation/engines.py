@@ -16,6 +16,9 @@ from dyn_core.jit.cache import cache_folder
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.robots.engine import Engine, Held, Singularity, State
 from dyn_core.robots.robot import Robot
+from dyn_core.robots.tracker import Tracker
+
+from .singularity_watch import Motion, watched
 
 
 class GeneralEngine(Engine):
@@ -26,6 +29,7 @@ class GeneralEngine(Engine):
     def __init__(self, robot: Robot, motors: Floats) -> None:
         self.robot, self.driven_by_motors = robot, len(motors) > 0
         self._tracker = robot.tracker()
+        self._at: Motion | None = None
 
     def pushed(self, wrenches: Any) -> Any:
         return wrenches
@@ -43,22 +47,38 @@ class GeneralEngine(Engine):
     def _advance(self, state: State, drives: Floats, pushed: Any, h: float, steps: int, method: str) -> int:
         """drives (1, n) held, or (3, n) at the start, the middle and the end of one step."""
         q, v, vd, tau = state
-        start = self.acceleration(q, v, drives[0], pushed)  # bad arguments show here, before anything moves
+        self.singularity = None
+        try:
+            start = self.acceleration(q, v, drives[0], pushed)  # bad arguments show here, before anything moves
+        except (SingularityError, ClosureError):
+            self.singularity = singularity_at(self.robot, self._tracker, q, 0.0)
+            return -1
+
+        def take(at: Motion, begin: float, end: float) -> Motion:
+            now = _part_of(drives, begin, end)
+            slope = start[1] if begin == 0.0 else self.acceleration(*at, now[0], pushed)[1]
+            return self._step(*at, slope, now, pushed, h * (end - begin), RUNGE_KUTTA[method])
+
         for done in range(steps):
             try:
                 with np.errstate(all="ignore"):
-                    end = self._step(q, v, start[1], drives, pushed, h, RUNGE_KUTTA[method])
-                    start = self.acceleration(*end, drives[-1], pushed)
+                    end, passed = watched(take, self._tracker, (q, v), h)
+                    if passed == 1.0:
+                        start = self.acceleration(*end, drives[-1], pushed)
             except InputError:
                 steps = done
                 break
-            except (SingularityError, ClosureError):
-                self.singularity = singularity_after(self.robot, q, done * h)
+            if passed < 1.0:
+                self.singularity = singularity_at(self.robot, self._tracker, end[0], (done + passed) * h)
                 steps = done
                 break
             q[:], v[:] = end
         tau[:], vd[:] = start
+        self._at = q.copy(), v.copy()
         return steps
+
+    def all_joints(self) -> tuple[Floats, Floats] | None:
+        return None if self._at is None else self._tracker.all_joints(*self._at)
 
     def rows(
         self, state: State, held: Held, pushed: Any, h: float, method: str, first: int, rows_q: Floats, rows: Floats
@@ -72,7 +92,7 @@ class GeneralEngine(Engine):
                 held_now = drives[min(max(first + k - 1, 0) // hold, len(drives) - 1)][None]
             if self._advance(state, held_now, pushed, h, min(k, 1), method) < min(k, 1):
                 if self.singularity is not None:
-                    self.singularity = replace(self.singularity, t=(k - 1) * h)
+                    self.singularity = replace(self.singularity, t=max(k - 1, 0) * h + self.singularity.t)
                 return k
             rows_q[k], rows[k, QD], rows[k, QDD], rows[k, TAU] = q, v, vd, tau
             rows[k, DRIVE, -drives.shape[1] :] = held_now[-1]
@@ -114,11 +134,23 @@ def kernels_compiled() -> bool:
     return cache_folder(Path(integrators.__file__)).exists()
 
 
-def singularity_after(robot: Robot, q: Floats, t: float) -> Singularity | None:
-    """Where a robot's motion ended after q (nq,), if its chains are closed."""
-    at = robot.all_positions(q)
+def singularity_at(robot: Robot, tracker: Tracker, q: Floats, t: float) -> Singularity | None:
+    """That a motion of closed chains ended at t (s) and q (nq,), or where a tracker stands that cannot go there."""
+    try:
+        at = tracker.move_to(q).q
+    except (SingularityError, ClosureError):
+        at = tracker.last()
     loop = robot.weakest_loop(at)
     return Singularity(t, at, loop) if loop else None
+
+
+def _part_of(drives: Floats, begin: float, end: float) -> Floats:
+    """Drives (1, n) held, or (3, n) at the start, the middle and the end of a step, of a part of that step."""
+    if len(drives) == 1 or (begin, end) == (0.0, 1.0):
+        return drives
+    first, middle, last = drives
+    t = np.array([[begin], [0.5 * (begin + end)], [end]])
+    return np.asarray(first + t * (4.0 * middle - 3.0 * first - last) + 2.0 * t * t * (first - 2.0 * middle + last))
 
 
 def moved(q: Floats, x: Floats) -> Floats:

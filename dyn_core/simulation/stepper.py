@@ -29,15 +29,16 @@ import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.tree.integrators import DRIVE, FIXED_STEP, QD, QDD, RUNGE_KUTTA, TAU
-from dyn_core.errors import ClosureError, InputError, SimulationError, SingularityError, StepSizeWarning
+from dyn_core.errors import InputError, SimulationError, StepSizeWarning
 from dyn_core.jit.native_call import never
 from dyn_core.robots.configuration import Configuration
 from dyn_core.robots.engine import Singularity, State
 from dyn_core.robots.robot import Robot
 
 from .drive import check_times, drive_table, half_step_table, motors_of, of_time, prepared, steps_per_period
-from .engines import engine_of, moved, singularity_after
+from .engines import engine_of, moved, singularity_at
 from .result import SimulationResult
+from .singularity_watch import Motion, watched
 from .step_error import StepErrors
 from .step_error import warning as step_warning
 
@@ -274,25 +275,33 @@ class Stepper:
                 self._drive[:] = self._follows(begin + t)
             return self._engine.slope(start, state[:nv], state[nv:], self._drive, pushed)
 
+        def take(at: Motion, first: float, last: float) -> Motion:
+            nonlocal start
+            start = at[0].copy()
+            span = first * steps * self.h, last * steps * self.h
+            answer = solve_ivp(slope, span, np.append(np.zeros(nv), at[1]), self.method, rtol=1e-10, atol=1e-12)
+            end = np.ascontiguousarray(answer.y[:, -1])
+            if not answer.success or not np.isfinite(end).all():
+                raise InputError("not finite")
+            return moved(start, end[:nv]), end[nv:]
+
+        before = self._q.copy(), self._qd.copy()
         with np.errstate(all="ignore"):
             try:
-                answer = solve_ivp(
-                    slope, (0.0, steps * self.h), np.append(np.zeros(nv), self._qd), self.method, rtol=1e-10, atol=1e-12
-                )
-            except (SingularityError, ClosureError):
-                self._engine.singularity = singularity_after(self.robot, start, 0.0)
+                end, passed = watched(take, self._tracker, before, steps * self.h)
+            except InputError:
                 return 0
             except _TooMuchWork:
                 self._too_much_work = True
                 return 0
-        end = np.ascontiguousarray(answer.y[:, -1])
-        if not answer.success or not np.isfinite(end).all():
-            return 0
-        self._q[:], self._qd[:] = moved(start, end[:nv]), end[nv:]
+        self._q[:], self._qd[:] = end
         if self._follows is not None:
-            self._drive[:] = self._follows(begin + steps * self.h)
-        self._engine.advance(self._state, self._drive, pushed, self.h, 0, "rk4")
-        return steps
+            self._drive[:] = self._follows(begin + passed * steps * self.h)
+        if passed == 1.0 and self._engine.advance(self._state, self._drive, pushed, self.h, 0, "rk4") == 0:
+            return steps
+        self._engine.singularity = singularity_at(self.robot, self._tracker, end[0], passed * steps * self.h)
+        self._q[:], self._qd[:] = before
+        return 0
 
     def _run_steps(
         self, drive: Any, hold: int, wrenches: Any, go_on: GoOn, rows_q: Floats, rows: Floats, errors: StepErrors

@@ -27,10 +27,9 @@ from ..tree.kinematics import POSITION, body_poses
 from ..tree.record import PARENT, PW, RW, SIGMA, VD, WD, A, L, V, W
 from ..tree.rnea import velocity_step
 
-FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, MODE, LOOP, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29, 30, 31
-"""Columns of a packed row: record rows of the two bodies, the two frames (12 each), what the row forbids, (in the first
-of rows that determine the passive joints) the sign of det J_p in the assembly mode, 0 where it is not known, and the
-loop that it belongs to. A row of type FOLLOWS has the bodies of two joints, a multiplier and an offset for axes."""
+FIRST, SECOND, FRAMES, TYPE, AXIS_A, AXIS_B, LOOP, ROW_WIDTH = 0, 1, 2, 26, 27, 28, 29, 30
+"""Columns of a packed row: record rows of the two bodies, the two frames (12 each), what the row forbids, and the loop
+that it belongs to. A row of type FOLLOWS has the bodies of two joints, a multiplier and an offset for axes."""
 FOLLOWS = 2.0
 
 ALL_AXES = ((1, 0, 0), (1, 1, 1), (1, 2, 2))
@@ -47,13 +46,13 @@ def pack_rows(mechanism: Mechanism, kinds: Mapping[str, Any] = CUT_JOINTS) -> tu
     for k, loop in enumerate(mechanism.loops):
         frames = [np.concatenate([frame.R.ravel(), frame.p]) for frame in (loop.first, loop.second)]
         for what in kinds.get(loop.kind, ()):
-            rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what, [0.0, k]]))
+            rows.append(np.concatenate([[loop.first.body + 1, loop.second.body + 1], *frames, what, [k]]))
             owners.append(k)
     if mechanism.mimic is not None and kinds is CUT_JOINTS:
         leader = mechanism.mimic.leader
         for k, j in enumerate(np.flatnonzero(leader != np.arange(mechanism.n)), len(mechanism.loops)):
             what = FOLLOWS, mechanism.mimic.multiplier[j], mechanism.mimic.offset[j]
-            rows.append(np.concatenate([[j + 1, leader[j] + 1], np.zeros(24), what, [0.0, k]]))
+            rows.append(np.concatenate([[j + 1, leader[j] + 1], np.zeros(24), what, [k]]))
             owners.append(k)
     return np.array(rows).reshape(-1, ROW_WIDTH), owners
 

@@ -12,54 +12,40 @@ from dyn_core.actuation.motors import drive_force
 from dyn_core.jit.kernel import entry, kernel
 from dyn_core.jit.status import NOT_FINITE, OK, SINGULAR
 
-from .closure import STRIDE
-from .constraint_solver import DETERMINANT, RATE, REASON, TIME, back_on_constraints, constrained, note_determinant
+from .closure import stand
+from .constraint_solver import (
+    DISTANCE,
+    RATE,
+    REASON,
+    TIME,
+    back_on_constraints,
+    constrained,
+    foresee_distance,
+    watch_distance,
+)
 from .denoc import direct_at
 from .projection import QD, accelerate, prepare
 
 FARTHEST = 10.0  # rad or m: no active joint moves that far within a step
-LEFT = 0.8  # share of det J_p that a step must leave, as foreseen from its rate and in fact, else it is divided
+LEFT = 0.8  # share of the distance from a singularity that a step must leave, as foreseen and in fact, or be divided
 DRIVE = 10  # row of stages that keeps the drive at a stage
 TICKS = 1024
 """Into how many parts a step is divided at most before a singularity."""
 
 
 @kernel
-def foresee(loops, q_a):
-    """loops.trial: all joints at active positions q_a by the last G, or where they are if that is not a small move."""
-    trial = loops.trial
-    trial[:] = loops.q
-    for c in range(q_a.shape[0]):
-        step = q_a[c] - loops.q[int(loops.active[c])]
-        for j in range(trial.shape[0]):
-            trial[j] += loops.G[j, c] * step
-    for j in range(trial.shape[0]):
-        if not abs(trial[j] - loops.q[j]) < STRIDE:
-            trial[:] = loops.q
-            return
-
-
-@kernel
 def projected(record, loops, legs, q_a, v_a, tau_a, wrenches, vd):
     """vd (a,) by projection, or by legs; loops.q and loops.vectors[QD] become the motion of all joints."""
     for c in range(q_a.shape[0]):
-        if not abs(q_a[c] - loops.q[int(loops.active[c])]) < FARTHEST:
+        if not abs(q_a[c] - loops.q[int(loops.closure.active[c])]) < FARTHEST:
             return NOT_FINITE
-    foresee(loops, q_a)
-    status = prepare(
-        record, loops.rows, loops.active, loops.passive, q_a, v_a, loops.trial, loops.vectors, loops.G, loops.work
-    )
+    status = prepare(record, loops.closure, q_a, v_a, loops.vectors)
     if status != OK:
         return status
-    loops.q[:] = loops.trial
-    note_determinant(loops)
     if legs is not None:
         at = legs.steps, legs.starts, legs.end
         return direct_at(record, *at, loops.q, v_a, tau_a, wrenches, legs.ws, loops.A_c, vd)
-    loops.forces[:] = 0.0
-    for c in range(tau_a.shape[0]):
-        loops.forces[int(loops.active[c])] = tau_a[c]
-    return accelerate(record, loops.forces, wrenches, loops.q, loops.vectors, loops.G, loops.A, loops.A_c, vd)
+    return accelerate(record, loops.closure, tau_a, wrenches, loops.vectors, loops.A, loops.A_c, vd)
 
 
 @kernel
@@ -67,16 +53,15 @@ def take_up(record, loops, q_a, v_a):
     """By multipliers: continue from loops.q, loops.qd if their active joints move as q_a and v_a, else close anew."""
     same = True
     for c in range(q_a.shape[0]):
-        j = int(loops.active[c])
+        j = int(loops.closure.active[c])
         same = same and loops.q[j] == q_a[c] and loops.qd[j] == v_a[c]
     if same:
         return OK
-    status = prepare(
-        record, loops.rows, loops.active, loops.passive, q_a, v_a, loops.q, loops.vectors, loops.G, loops.work
-    )
+    if loops.qd[0] == loops.qd[0]:
+        stand(record, loops.closure, loops.q)  # a motion by multipliers keeps no G
+    status = prepare(record, loops.closure, q_a, v_a, loops.vectors)
     if status == OK:
         loops.qd[:] = loops.vectors[QD]
-        note_determinant(loops)
     return status
 
 
@@ -118,7 +103,7 @@ def closed_step(record, loops, legs, motors, q, v, vd, tau, drives, begin, end, 
             time += table[i, k]
         drive_at(drives, begin + (end - begin) * time, drive)
         for c in range(drive.shape[0]):
-            tau[c] = drive_force(motors, drive, c, u[int(loops.active[c]) if loops.by_multipliers else c])
+            tau[c] = drive_force(motors, drive, c, u[int(loops.closure.active[c]) if loops.by_multipliers else c])
         if loops.by_multipliers:
             status = constrained(record, loops, x, u, tau, wrenches, vd)
         else:
@@ -149,8 +134,7 @@ def move_rows(
     drives after every step, the start first, are written to rows_q (steps + 1, a) and rows (steps + 1, 4, a) unless
     they are empty. A step that would pass a singularity is divided until the state stands before it; the motion ends
     there, q_a and v_a stay at the end of the last whole step, loops.watch says when after it and why, and loops.kept[2]
-    at what configuration. With
-    loops.through it goes on: multipliers need no det J_p.
+    at what configuration. With loops.through it goes on: multipliers need no J_p.
     """
     a = q_a.shape[0]
     q, v, vd = q_a, v_a, vd_a
@@ -177,27 +161,30 @@ def move_rows(
             loops.kept[2, :size] = q
             loops.kept[3, :size] = v
             loops.kept[4] = loops.q
-            det = watch[DETERMINANT]
+            before, rate = watch[DISTANCE], watch[RATE]
             length = 0.0 if done < 0 else h * part / TICKS
             status = SINGULAR
-            if loops.through or det + length * watch[RATE] >= LEFT * det:
+            if done < 0 or loops.through or before + length * rate >= LEFT * before:
                 begin = start if done < 0 else tick / TICKS
                 end = start if done < 0 else (tick + part) / TICKS
                 status = closed_step(
                     record, loops, legs, motors, q, v, vd, tau, held, begin, end, wrenches, length, table
                 )
+                if status == OK and not loops.through:
+                    status = watch_distance(record, loops, length)
             if status == OK and done < 0:
-                if abs(watch[DETERMINANT] - det) > 1e-6 * abs(det):
-                    watch[RATE] = 0.0  # not where the last motion ended
+                if not (
+                    loops.through or abs(watch[DISTANCE] - before) <= 1e-6 * before
+                ):  # not where the last motion ended
+                    foresee_distance(record, loops, loops.qd if loops.by_multipliers else loops.vectors[QD])
                 break
-            if status == OK and (loops.through or watch[DETERMINANT] >= LEFT * det):
-                watch[RATE] = (watch[DETERMINANT] - det) / length
+            if status == OK and (loops.through or before + length * watch[RATE] >= LEFT * before):
                 tick += part
                 continue
-            loops.q[:] = loops.kept[4]
+            stand(record, loops.closure, loops.kept[4])
             q[:] = loops.kept[2, :size]
             v[:] = loops.kept[3, :size]
-            watch[DETERMINANT] = det
+            watch[DISTANCE], watch[RATE] = before, rate
             if status == OK:
                 status = SINGULAR
             if part == 1 or done < 0:
@@ -206,10 +193,8 @@ def move_rows(
         if status != OK:
             watch[TIME] = h * tick / TICKS
             watch[REASON] = status
-            now = tick / TICKS
-            closed_step(record, loops, legs, motors, q, v, vd, tau, held, now, now, wrenches, 0.0, table)
             loops.kept[2] = loops.q
-            loops.q[:] = loops.kept[5]
+            stand(record, loops.closure, loops.kept[5])
             q[:] = loops.kept[0, :size]
             v[:] = loops.kept[1, :size]
             closed_step(record, loops, legs, motors, q, v, vd, tau, held, start, start, wrenches, 0.0, table)
@@ -217,7 +202,7 @@ def move_rows(
         done += 1
         if loops.by_multipliers:
             for c in range(a):
-                j = int(loops.active[c])
+                j = int(loops.closure.active[c])
                 q_a[c], v_a[c], vd_a[c] = q[j], v[j], vd[j]
         if rows.shape[0] > 0:
             rows_q[done] = q_a

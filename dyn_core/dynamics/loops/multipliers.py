@@ -31,6 +31,9 @@ def weight(A: Floats, J: Floats) -> float:
     return 0.0 if positive_definite(A) else float(np.trace(A) / np.einsum("ij,ij", J, J))
 
 
+DEPENDENT = 1e-9  # singular value of L^-1 J^T, over the largest, below which constraints follow from others
+
+
 class Answer(NamedTuple):
     """What the multipliers give at one state."""
 
@@ -45,6 +48,6 @@ def accelerations(A: Floats, H: Floats, J: Floats, bias: Floats, tau: Floats) ->
     L = np.linalg.cholesky(A)
     Y = np.linalg.solve(L, J.T)
     free = np.linalg.solve(L, tau - H)
-    # J A^-1 J^T lambda = -bias - J A^-1 (tau - H), by the singular values of L^-1 J^T
-    reactions = np.linalg.lstsq(Y.T @ Y, -bias - Y.T @ free, rcond=1e-12)[0]
-    return Answer(np.linalg.solve(L.T, free + Y @ reactions), reactions)
+    # with Y = L^-1 J^T: Y^T Y lambda = -bias - Y^T free, by the singular values of Y, not by their squares
+    pulled = np.linalg.lstsq(Y.T, -bias - Y.T @ free, rcond=DEPENDENT)[0]
+    return Answer(np.linalg.solve(L.T, free + pulled), np.linalg.lstsq(Y, pulled, rcond=DEPENDENT)[0])

@@ -8,74 +8,69 @@ from __future__ import annotations
 
 from dyn_core.jit.kernel import entry, kernel
 from dyn_core.jit.native_call import NativeCall
-from dyn_core.jit.status import OK, SINGULAR
+from dyn_core.jit.status import OK
 
 from ..linear_solvers import cholesky_solve
 from ..tree.crba import composite_bodies
 from ..tree.record import start_fixed
 from ..tree.rnea import newton_euler
-from .closure import SMALLEST_PIVOT, follow, rates
+from .closure import copy_branch, follow, rates
 
-QD, G0, QDD, TAU, COLUMN, FORCES = range(6)  # rows of the vectors that a projection needs
-
-
-@kernel
-def prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work):
-    """Close the loops at q_a from the closed configuration q, and fill G, qd and g."""
-    status = follow(record, rows, active, passive, q_a, q, work)
-    if status != OK:
-        return status
-    distance = rates(record, rows, active, passive, q, qd_a, vectors[QD], vectors[G0], G, work)
-    return SINGULAR if distance < SMALLEST_PIVOT else OK
+QD, G0, QDD, TAU, COLUMN = range(5)  # rows of the vectors that a projection needs
 
 
 @kernel
-def tree_forces(record, q, qdd_a, wrenches, vectors, G):
+def prepare(record, c, q_a, qd_a, vectors):
+    """Close the loops at q_a from where they stand, and fill G, qd and g."""
+    status = follow(record, c, q_a)
+    if status == OK:
+        rates(record, c, qd_a, vectors[QD], vectors[G0])
+    return status
+
+
+@kernel
+def tree_forces(record, c, qdd_a, wrenches, vectors):
     """Gamma_tr at qdd = G qdd_a + g."""
-    n = q.shape[0]
-    for j in range(n):
+    for j in range(c.q.shape[0]):
         vectors[QDD, j] = vectors[G0, j]
-        for c in range(qdd_a.shape[0]):
-            vectors[QDD, j] += G[j, c] * qdd_a[c]
+        for k in range(qdd_a.shape[0]):
+            vectors[QDD, j] += c.G[j, k] * qdd_a[k]
     start_fixed(record, 1.0)
-    return newton_euler(record, q, vectors[QD], vectors[QDD], wrenches, vectors[TAU])
+    return newton_euler(record, c.q, vectors[QD], vectors[QDD], wrenches, vectors[TAU])
 
 
 @kernel
-def inverse_at(record, rows, active, passive, q_a, qd_a, qdd_a, wrenches, q, vectors, G, work, tau):
-    """Forces tau (a,) of the active joints; q (n,) is the configuration to start from and becomes that found."""
-    status = prepare(record, rows, active, passive, q_a, qd_a, q, vectors, G, work)
+def inverse_at(record, c, branch, q_a, qd_a, qdd_a, wrenches, vectors, tau):
+    """Forces tau (a,) of the active joints, the loops followed from a branch."""
+    copy_branch(branch, c)
+    status = prepare(record, c, q_a, qd_a, vectors)
     if status != OK:
         return status
-    status = tree_forces(record, q, qdd_a, wrenches, vectors, G)
-    for c in range(tau.shape[0]):
-        tau[c] = 0.0
-        for j in range(q.shape[0]):
-            tau[c] += G[j, c] * vectors[TAU, j]
+    status = tree_forces(record, c, qdd_a, wrenches, vectors)
+    for k in range(tau.shape[0]):
+        tau[k] = 0.0
+        for j in range(c.q.shape[0]):
+            tau[k] += c.G[j, k] * vectors[TAU, j]
     return status
 
 
 @NativeCall
-def inverse(record, rows, active, passive, start, q, vectors, G, work, follows, q_a, qd_a, qdd_a, tau):
-    """tau (a,) from q, qd, qdd of the active joints; bound to what `inverse_at` takes from rows to work.
+def inverse(record, c, branch, vectors, follows, q_a, qd_a, qdd_a, tau):
+    """tau (a,) from q, qd, qdd of the active joints; bound to a Closure, the Branch to start from, and vectors.
 
-    Each call starts from the configuration `start`. Where `follows` is not 0, what it finds becomes the next start.
+    Where `follows` is not 0, what a call finds becomes the branch that the next one starts from.
     """
-    q[:] = start
-    status = inverse_at(record, rows, active, passive, q_a, qd_a, qdd_a, record[:0], q, vectors, G, work, tau)
+    status = inverse_at(record, c, branch, q_a, qd_a, qdd_a, record[:0], vectors, tau)
     if status == OK and follows[0] != 0.0:
-        start[:] = q
+        copy_branch(c, branch)
     return status
 
 
 @entry
-def inverse_batch(record, rows, active, passive, q_a, qd_a, qdd_a, wrenches, start, q, vectors, G, work, A, A_c, tau):
-    """`inverse_at` over rows, each from the configuration start (n,); ends at one that fails, with q there."""
+def inverse_batch(record, c, branch, q_a, qd_a, qdd_a, wrenches, vectors, A, A_c, tau):
+    """`inverse_at` over rows; ends at one that fails."""
     for b in range(tau.shape[0]):
-        q[:] = start
-        status = inverse_at(
-            record, rows, active, passive, q_a[b], qd_a[b], qdd_a[b], wrenches[b], q, vectors, G, work, tau[b]
-        )
+        status = inverse_at(record, c, branch, q_a[b], qd_a[b], qdd_a[b], wrenches[b], vectors, tau[b])
         if status != OK:
             return status
     return OK
@@ -97,47 +92,42 @@ def project(A, G, column, A_c):
 
 
 @entry
-def mass_matrix_batch(record, rows, active, passive, q_a, qd_a, wrenches, start, q, vectors, G, work, A, A_c, out):
+def mass_matrix_batch(record, c, branch, q_a, qd_a, wrenches, vectors, A, A_c, out):
     """A_c (batch, a, a)."""
     for b in range(out.shape[0]):
-        q[:] = start
-        status = prepare(record, rows, active, passive, q_a[b], qd_a[b], q, vectors, G, work)
+        copy_branch(branch, c)
+        status = prepare(record, c, q_a[b], qd_a[b], vectors)
         if status == OK:
-            status = composite_bodies(record, q, A)
+            status = composite_bodies(record, c.q, A)
         if status != OK:
             return status
-        project(A, G, vectors[COLUMN], out[b])
+        project(A, c.G, vectors[COLUMN], out[b])
     return OK
 
 
 @kernel
-def accelerate(record, tau, wrenches, q, vectors, G, A, A_c, qdd_a):
-    """A_c qdd_a = G^T tau - H_c, after `rates` at the closed configuration q; tau (n,) of the tree's joints."""
-    n, a = G.shape
-    for c in range(a):
-        qdd_a[c] = 0.0
-    status = tree_forces(record, q, qdd_a, wrenches, vectors, G)
-    for c in range(a):
-        for j in range(n):
-            qdd_a[c] += G[j, c] * (tau[j] - vectors[TAU, j])
-    status = max(status, composite_bodies(record, q, A))
-    project(A, G, vectors[COLUMN], A_c)
+def accelerate(record, c, tau_a, wrenches, vectors, A, A_c, qdd_a):
+    """A_c qdd_a = tau_a - H_c, after `prepare`; forces tau_a (a,) of the active joints."""
+    for k in range(qdd_a.shape[0]):
+        qdd_a[k] = 0.0
+    status = tree_forces(record, c, qdd_a, wrenches, vectors)
+    for k in range(qdd_a.shape[0]):
+        qdd_a[k] = tau_a[k]
+        for j in range(c.q.shape[0]):
+            qdd_a[k] -= c.G[j, k] * vectors[TAU, j]
+    status = max(status, composite_bodies(record, c.q, A))
+    project(A, c.G, vectors[COLUMN], A_c)
     return max(status, cholesky_solve(A_c, qdd_a))
 
 
 @entry
-def direct_batch(record, rows, active, passive, q_a, qd_a, tau, wrenches, start, q, vectors, G, work, A, A_c, qdd):
+def direct_batch(record, c, branch, q_a, qd_a, tau, wrenches, vectors, A, A_c, qdd):
     """Accelerations qdd (batch, a) of the active joints under forces tau (batch, a) of theirs."""
     for b in range(qdd.shape[0]):
-        q[:] = start
-        status = prepare(record, rows, active, passive, q_a[b], qd_a[b], q, vectors, G, work)
-        if status != OK:
-            return status
-        on_tree = vectors[FORCES]
-        on_tree[:] = 0.0
-        for c in range(tau.shape[1]):
-            on_tree[int(active[c])] = tau[b, c]
-        status = accelerate(record, on_tree, wrenches[b], q, vectors, G, A, A_c, qdd[b])
+        copy_branch(branch, c)
+        status = prepare(record, c, q_a[b], qd_a[b], vectors)
+        if status == OK:
+            status = accelerate(record, c, tau[b], wrenches[b], vectors, A, A_c, qdd[b])
         if status != OK:
             return status
     return OK

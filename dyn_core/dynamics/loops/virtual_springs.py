@@ -17,11 +17,15 @@ short against the motion. From a closed configuration, phi = phi' = 0, an implic
 lambda = -(k dt^2 + b dt) phi'', hence with the matrix K = diag(k dt^2 + b dt), in kg or kg m^2,
 
     (M + J^T K J) qdd = tau - c - J^T K bias.
+
+What is left of phi'' is answered again, until rounding is all that is left: near a singularity, where the springs have
+little to hold on to, one answer falls short.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import lu_factor, lu_solve
 
 from dyn_core.actuation.motors import drive_force
 from dyn_core.arrays import Floats, Ints
@@ -39,6 +43,7 @@ STIFFNESS = 1e10  # of `direct`: K over the inertia that its row moves
 RADIUS = 0.5  # of the fastest spring: its frequency times the step, where k is chosen from the step
 LARGEST_RADIUS = 2.0  # that an explicit step of third or fourth order still bears, with any damping
 NOTHING = 1e-12  # mobility of a row, relative to the largest, that counts as none
+ANSWERS = 40  # of the springs to what is left of phi'', at most
 DAMPING = 1.0  # of the fastest spring, relative to critical, where b is chosen
 
 Q, QD, QDD = range(3)  # of a recorded row
@@ -106,15 +111,22 @@ def inverse(J: Floats, forces: Floats, active: Ints, passive: Ints) -> Floats:
 
 
 def direct(M: Floats, c: Floats, J: Floats, bias: Floats, tau: Floats) -> Floats:
-    """qdd (n,) under forces tau (n,) of the tree's joints, near to that of the closed chain by 1 / STIFFNESS.
+    """qdd (n,) under forces tau (n,) of the tree's joints.
 
-    The springs' forces first, (J M^-1 J^T + K^-1) lambda = -J M^-1 (tau - c) - bias: no rounding comes with a large K.
+    By the springs' forces, (J M^-1 J^T + K^-1) lambda = -J M^-1 (tau - c) - bias: no rounding comes with a large K.
     """
     mobility = row_mobility(M, J)
-    free = np.linalg.solve(M, tau - c)
     give = np.maximum(np.diag(mobility), NOTHING * mobility.max()) / STIFFNESS
-    springs = np.linalg.solve(mobility + np.diag(give), -J @ free - bias)
-    return np.asarray(free + np.linalg.solve(M, J.T @ springs))
+    held = lu_factor(mobility + np.diag(give))
+    qdd = np.linalg.solve(M, tau - c)
+    left = np.inf
+    for _ in range(ANSWERS):
+        rest = J @ qdd + bias
+        if not np.abs(rest).max() < 0.5 * left:
+            break
+        left = np.abs(rest).max()
+        qdd = qdd - np.linalg.solve(M, J.T @ lu_solve(held, rest))
+    return np.asarray(qdd)
 
 
 @kernel

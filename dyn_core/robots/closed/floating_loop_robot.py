@@ -227,6 +227,12 @@ class FloatingLoopTracker(Tracker):
     def all_joints(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         return self._loops.all_joints(q[POSE:], qd[TWIST:])
 
+    def last(self) -> Floats:
+        return self._loops.last()
+
+    def approach(self, q: Floats, qd: Floats) -> tuple[float, float] | None:
+        return self._loops.approach(q[POSE:], qd[TWIST:])
+
 
 def _known(name: str, formulation: Formulation) -> Formulation:
     if formulation not in FORMULATIONS:

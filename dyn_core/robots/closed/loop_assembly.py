@@ -7,16 +7,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import null_space, qr
+from scipy.linalg import null_space
 from scipy.optimize import least_squares
 
 from dyn_core.arrays import Bools, Floats, Ints
-from dyn_core.dynamics.loops.closure import CLOSED, SMALLEST_PIVOT
-from dyn_core.dynamics.loops.constraints import FACING, FIRST, FOLLOWS, MODE, TYPE, constraint_terms, pack_rows
+from dyn_core.dynamics.loops.closure import CLOSED, MODE, Branch, Closure, new_closure, stand_at
+from dyn_core.dynamics.loops.constraints import FACING, FIRST, FOLLOWS, TYPE, constraint_terms, pack_rows
 from dyn_core.dynamics.tree.model import TreeModel
 from dyn_core.errors import ClosureError, DescriptionError, DescriptionWarning, InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
-from dyn_core.mechanism import PRISMATIC, Mechanism
+from dyn_core.jit.status import OK
+from dyn_core.mechanism import BASE, PRISMATIC, Mechanism
 
 from ..configuration import Configuration
 
@@ -43,6 +44,7 @@ class LoopAssembly:
         )
         """Loops, then joints that follow others."""
         self._facing, self._facing_owners = pack_rows(self.mechanism, FACING)
+        self._cycles = cycles_of(self.mechanism)
         described = self.mechanism.assembly
         if described is None:
             self.reference = self._regular(self._assembled(np.zeros(self.mechanism.n)))
@@ -50,8 +52,9 @@ class LoopAssembly:
             self.reference = self._assembled(np.array(described, float))
         """(n,) the closed configuration that stands for the assembly mode."""
         self._take(self._with_sprung(self.joints, self.reference))
-        self.rows = self._independent_rows()
-        """(n - a, ROW_WIDTH) constraints that determine the passive joints."""
+        self._check_mobility()
+        self.described = self.branch_at(self.reference)
+        """The branch of the reference."""
 
     def _take(self, joints: Ints) -> None:
         self.joints, self.free = joints, np.setdiff1d(np.arange(self.mechanism.n), joints)
@@ -77,20 +80,43 @@ class LoopAssembly:
                 chosen.append(j)
         return np.sort(np.array(chosen, int))
 
-    def branch(self, near: Configuration | None) -> tuple[Floats, Floats]:
-        """A closed configuration (n,) to start from, None: the described one; and `rows` with the assembly mode there.
+    def closure(self) -> Closure:
+        """What kernels read of the loops, with scratch memory that nobody else has."""
+        return new_closure(self.all_rows, self.active, self.passive, *self._cycles)
+
+    def branch_at(self, q: Floats, mode: float = 0.0) -> Branch:
+        """The branch of a closed configuration q (n,); SingularityError where it is singular.
+
+        mode: the sign of det J_p there if it is known; then a singular configuration is taken too.
+        """
+        c, rest = self.closure(), np.zeros((2, len(q)))
+        with self.model.workspaces.one() as record:
+            status = compiled_call(stand_at, record, c, self.size, q, np.zeros(len(self.joints)), *rest)
+        if status != OK and mode == 0.0:
+            raise SingularityError(
+                f"{self.name}: at the configuration {numbers_text(q)} the active joints do not determine the passive"
+                " ones; several branches start there"
+            )
+        if mode != 0.0:
+            c.numbers[MODE] = mode
+        return Branch(c.q, c.G, c.rows, c.numbers)
+
+    def branch(self, near: Configuration) -> Branch:
+        """The branch of a closed configuration.
 
         InputError where the loops are open there, SingularityError where the passive joints are not determined.
         """
-        if near is None:
-            return self.reference, self.rows
-        start = self.closed_at(near)
-        J = self.terms(self.rows, start, np.zeros(len(start)))[1][:, self.free]
-        rows = self.rows.copy()
-        rows[:1, MODE] = np.sign(np.linalg.det(J)) if self.distance(start) > SMALLEST_PIVOT else 0.0
-        if len(self.free) and rows[0, MODE] == 0.0:
-            raise SingularityError(f"{self.name}: near is a singular configuration, from which several branches start")
-        return start, rows
+        return self.branch_at(self._polished(self.closed_at(near)))
+
+    def _polished(self, q: Floats) -> Floats:
+        """A configuration q (n,) that is nearly closed, with its passive joints moved to where it is closed."""
+        rest = np.zeros(len(q))
+        for _ in range(3):
+            phi, J, _ = self.terms(self.all_rows, q, rest)
+            if np.abs(phi).max() < CLOSED * 1e-4:
+                break
+            q[self.free] -= np.linalg.lstsq(J[:, self.free], phi, rcond=1e-9)[0]
+        return q
 
     def closed_at(self, near: Configuration) -> Floats:
         """(n,) all joints of a closed configuration; InputError where the loops are open there, or it is none."""
@@ -113,7 +139,7 @@ class LoopAssembly:
         m, n = len(rows), len(q)
         phi, J, bias = np.empty(m), np.empty((m, n)), np.empty(m)
         with self.model.workspaces.one() as record:
-            compiled_call(constraint_terms, record, rows, q, qd, phi, J, bias)
+            compiled_call(constraint_terms, record, rows, np.array(q), qd, phi, J, bias)  # q may be read-only
         return phi, J, bias
 
     def gaps(self, q: Floats) -> tuple[Floats, Floats]:
@@ -145,16 +171,17 @@ class LoopAssembly:
         """From a singularity: the smallest singular value of the passive joints' Jacobian, lengths over `size`."""
         if len(self.free) == 0:
             return 1.0
-        return float(np.linalg.svd(self._scaled_passive_jacobian(self.rows, q), compute_uv=False)[-1])
+        return float(np.linalg.svd(self._scaled_passive_jacobian(q), compute_uv=False)[-1])
 
     def weakest_loop(self, q: Floats) -> str:
         """The loop that determines the passive joints least at positions q (n,) of all joints."""
-        J = self._scaled_passive_jacobian(self.all_rows, q)
+        J = self._scaled_passive_jacobian(q)
         weakest = np.linalg.svd(J)[0][:, min(J.shape) - 1]
         return self.names[self.owners[int(np.argmax(np.abs(weakest)))]]
 
-    def _scaled_passive_jacobian(self, rows: Floats, q: Floats) -> Floats:
-        """J_p with lengths measured in `size`: numbers without units."""
+    def _scaled_passive_jacobian(self, q: Floats) -> Floats:
+        """J_p of all constraints with lengths measured in `size`: numbers without units."""
+        rows = self.all_rows
         J = self.terms(rows, q, np.zeros(self.mechanism.n))[1][:, self.free]
         slides = self.mechanism.joint_type[rows[:, FIRST].astype(int) - 1] == PRISMATIC
         J[(rows[:, TYPE] == 0.0) | ((rows[:, TYPE] == FOLLOWS) & slides)] /= self.size
@@ -180,7 +207,7 @@ class LoopAssembly:
             for attempt in range(ATTEMPTS if len(free) else 1):
                 start = q.copy()
                 start[free] += min(attempt, 3) * rng.uniform(-1.0, 1.0, len(free)) * reach[free]
-                found = self._closed_from(start, free)
+                found = self.closed_from(start, free)
                 if self.opening(found) <= CLOSED:
                     return found
                 nearest = min(nearest, found, key=lambda at: float(np.linalg.norm(self.gaps(at)[0])))
@@ -200,7 +227,7 @@ class LoopAssembly:
         reach = np.where(self.mechanism.joint_type == PRISMATIC, self.size / 3.0, 1.0)
         for attempt in range(1, 2 * ATTEMPTS + 1):
             aside = rng.uniform(-1.0, 1.0, len(q)) * reach * min(0.1 * attempt, 1.0)
-            found = self._closed_from(q + aside, np.arange(len(q)))
+            found = self.closed_from(q + aside, np.arange(len(q)))
             if self.opening(found) <= CLOSED and self._conditioning(found) > REGULAR:
                 warnings.warn(
                     f"{self.name}: the zero configuration is singular and no assembly is described; the loops start"
@@ -220,7 +247,7 @@ class LoopAssembly:
         sizes = np.linalg.svd(np.delete(J, joints, axis=1), compute_uv=False)
         return float(sizes[-1] / sizes[0]) if len(sizes) else 1.0
 
-    def _closed_from(self, q: Floats, free: Any) -> Floats:
+    def closed_from(self, q: Floats, free: Any) -> Floats:
         """Where the loops are open least near q, moving the free joints."""
 
         def at(x: Floats) -> Floats:
@@ -236,7 +263,7 @@ class LoopAssembly:
         )  # fmt: skip
         return at(answer.x)
 
-    def _independent_rows(self) -> Floats:
+    def _check_mobility(self) -> None:
         n, a = self.mechanism.n, len(self.joints)
         J = self.terms(self.all_rows, self.reference, np.zeros(n))[1]
         rank = _rank(J)
@@ -253,17 +280,25 @@ class LoopAssembly:
                 f"{self.name} is {which}-actuated: {n} joints less {rank} independent constraints"
                 f" (of {len(J)}) leave a mobility of {mobility}, but {a} joints are active or held by springs"
             )
-        J_p = J[:, self.free]
-        _, R, pivots = qr(J_p.T, mode="economic", pivoting=True)
-        sizes = np.abs(np.diag(R))
-        if len(sizes) and sizes[-1] < RANK * sizes[0]:
-            raise SingularityError(
-                f"{self.name}: at the described configuration the active joints do not determine the passive ones"
-            )
-        kept = np.sort(pivots[: len(self.free)])
-        rows = np.ascontiguousarray(self.all_rows[kept])
-        rows[:1, MODE] = np.sign(np.linalg.det(J_p[kept]))
-        return rows
+
+
+def cycles_of(m: Mechanism) -> tuple[Floats, Floats]:
+    """The joints of every loop, and of every pair of which one follows, and where each of these begins, and the end."""
+    joints: list[int] = []
+    starts = [0]
+    for loop in m.loops:
+        ways: list[set[int]] = []
+        for at in (loop.first.body, loop.second.body):
+            ways.append(set())
+            while at != BASE:
+                ways[-1].add(at)
+                at = int(m.parent[at])
+        joints += sorted(ways[0] ^ ways[1])
+        starts.append(len(joints))
+    for j in np.flatnonzero(~leaders(m)):
+        joints += [int(j), int(m.mimic.leader[j])] if m.mimic is not None else []
+        starts.append(len(joints))
+    return np.array(joints, float), np.array(starts, float)
 
 
 def leaders(m: Mechanism) -> Bools:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,7 +85,7 @@ class LoopEngine(Engine):
 
     def refined(self, state: State, halves: Held, pushed: Any, h: float, method: str) -> tuple[Floats, Floats] | None:
         q, v, vd, tau = (x.copy() for x in state)
-        arrays = [each for part in self._call[2:] for each in part if isinstance(each, np.ndarray)]
+        arrays = list(_arrays(self._call[2:]))
         before = [each.copy() for each in arrays]
         ahead = pushed, 0.5 * h, 0, 2, RUNGE_KUTTA[method], *self._no_rows
         done = compiled_call(*self._call, self.motors, q, v, vd, tau, *halves, *ahead)
@@ -102,3 +103,12 @@ class LoopEngine(Engine):
         if done < 0:
             raise SingularityError(f"{self.robot.name}: the loops cannot be closed")
         return np.append(v, vd)
+
+
+def _arrays(parts: tuple[Any, ...]) -> Iterator[Floats]:
+    """All arrays in named tuples, one within the other."""
+    for each in parts:
+        if isinstance(each, tuple):
+            yield from _arrays(each)
+        elif isinstance(each, np.ndarray):
+            yield each

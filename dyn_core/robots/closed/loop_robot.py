@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, wraps
 from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
 from dyn_core.arrays import Floats
 from dyn_core.dynamics.loops import projection
-from dyn_core.dynamics.loops.closure import SMALLEST_PIVOT, close, closed_rates
+from dyn_core.dynamics.loops.closure import CLOSED, SMALLEST_DISTANCE, Branch, close, stand_at
 from dyn_core.dynamics.loops.constraint_solver import LoopState, loop_state
 from dyn_core.dynamics.loops.denoc import Denoc
 from dyn_core.dynamics.loops.multipliers import positive_definite, weight
@@ -22,8 +22,8 @@ from dyn_core.dynamics.workspaces import Workspaces
 from dyn_core.errors import ClosureError, InputError, SingularityError
 from dyn_core.jit.kernel import compiled_call
 from dyn_core.jit.native_call import native, never
-from dyn_core.jit.status import NOT_FINITE, OK, OPEN, SINGULAR
-from dyn_core.mechanism import Mechanism
+from dyn_core.jit.status import NOT_FINITE, OK
+from dyn_core.mechanism import REVOLUTE, Mechanism
 from dyn_core.stiffness import Deflection, Stiffness
 
 from ..configuration import Configuration
@@ -38,6 +38,7 @@ from .loop_workspace import LoopWorkspace
 from .opened_tree import Closed, OpenedTree
 
 T = TypeVar("T")
+SAME = 1e-6  # rad, m or sizes: two configurations that near are one
 
 
 def by_branch(method: Callable[..., T]) -> Callable[..., T]:
@@ -71,13 +72,16 @@ class LoopRobot(Robot):
         """How the loops close."""
         super().__init__(self.tree.mechanism, self.assembly.joints)
         self.formulation = known_formulation(formulation)
-        self.start, self._rows = self.assembly.branch(None)
-        """(n of the tree,) the closed configuration that all others are looked for from."""
+        self.branch = self.assembly.described
+        """The closed configuration that all others are looked for from; nobody writes to it."""
         self._through = False
         self.workspaces = self._workspaces()
 
     def _workspaces(self) -> Workspaces:
-        return Workspaces(partial(LoopWorkspace.new, self.tree.model, self.n))
+        return Workspaces(self._workspace)
+
+    def _workspace(self) -> LoopWorkspace:
+        return LoopWorkspace.new(self.tree.model.workspaces.new(), self.assembly.closure())
 
     def _assemble(self) -> LoopAssembly:
         return LoopAssembly(self.tree.model)
@@ -113,7 +117,7 @@ class LoopRobot(Robot):
     @property
     def redundant_constraints(self) -> int:
         """How many of the cut joints' constraints follow from the others."""
-        return len(self.assembly.all_rows) - len(self.assembly.rows)
+        return len(self.assembly.all_rows) - len(self.assembly.free)
 
     def through_singularities(self) -> Self:
         """The same robot by multipliers, whose simulated motion goes on where the active joints do not determine it."""
@@ -124,19 +128,37 @@ class LoopRobot(Robot):
     def starting_at(self, near: Configuration) -> Self:
         """The same robot, on the branch of another closed configuration: others are looked for from there."""
         other = copy.copy(self)
-        other.start, other._rows = self.assembly.branch(near)
+        other.branch = self.assembly.branch(near)
         return other
 
     @by_branch
     def configuration(self, q: Any) -> Configuration:
         """The closed configuration at active positions q (n,)."""
         (q_a,) = self.single_state({"q": q})
-        return self.follow(q_a, self.branch_start.copy())
+        return self.follow(q_a, self.own_start())
 
-    @property
-    def branch_start(self) -> Floats:
-        """The configuration that `follow` starts from, as it takes it."""
-        return self.start
+    def own_start(self) -> Any:
+        """What `follow` starts from, for the caller to keep."""
+        return Branch(*(each.copy() for each in self.branch))
+
+    @by_branch
+    def leads_to(self, at: Configuration) -> bool:
+        """Whether the active positions alone lead to a configuration, from the described one or one `near`."""
+        try:
+            found = self.configuration(at.q[self.joints])
+        except (SingularityError, ClosureError):
+            return False
+        if found.pose is not None and at.pose is not None:
+            turned = 1.0 - abs(float(found.pose[3:] @ at.pose[3:]))
+            return bool(np.abs(found.pose[:3] - at.pose[:3]).max() < SAME * self.assembly.size and turned < SAME**2)
+        off = found.q - at.q
+        turns = self.mechanism.joint_type == REVOLUTE
+        off[turns] = np.arctan2(np.sin(off[turns]), np.cos(off[turns]))
+        return bool(np.abs(off).max() < SAME)
+
+    def positions_of(self, start: Any) -> Floats:
+        """(n of the tree,) positions of all joints in what `follow` starts from."""
+        return np.array(start.q)
 
     def tracker(self, near: Configuration | None = None) -> LoopTracker:
         """What follows a motion from a closed configuration; from the described one if it is not given."""
@@ -166,71 +188,92 @@ class LoopRobot(Robot):
         (q_a,) = self.single_state({"q": q})
         return self._full(q_a)
 
+    def distance_at(self, at: Configuration) -> float:
+        """How far from singular a configuration is, as `Closed.distance`."""
+        return self.assembly.distance(at.q)
+
     def weakest_loop(self, q: Floats) -> str:
         """The loop that determines the passive joints least at positions q (n of the tree,) of all joints."""
         return self.assembly.weakest_loop(q)
 
     def _rates(self, full: Floats, qd: Floats) -> tuple[Floats, Floats, Floats]:
-        n, at = self.mechanism.n, self.assembly
-        speeds, g, G = np.empty(n), np.empty(n), np.empty((n, self.n))
+        """Speeds (n,), G (n, a) and g (n,) at a closed configuration."""
+        speeds, g = np.empty(self.mechanism.n), np.empty(self.mechanism.n)
         with self.workspaces.one() as w:
-            distance = compiled_call(
-                closed_rates, w.record, self._rows, at.active, at.passive, full, qd, speeds, g, G, w.work
-            )
-        if distance < SMALLEST_PIVOT:
-            self._singular(full)
+            status = compiled_call(stand_at, w.record, w.closure, self.assembly.size, full, qd, speeds, g)
+            G = w.closure.G.copy()
+        if status != OK:
+            self._failed(status, full, full[self.joints])
         return speeds, G, g
 
     def _full(self, q_a: Floats) -> Floats:
-        """(n of the tree,) the closed configuration at q_a (n,), followed from `start`."""
-        return self.follow(q_a, self.branch_start.copy()).q.copy()
+        """(n of the tree,) the closed configuration at q_a (n,), followed from `branch`."""
+        return self.follow(q_a, self.own_start()).q.copy()
 
-    def follow(self, q: Floats, start: Floats) -> Configuration:
-        """The closed configuration at q (n,), followed from start (n of the tree,), which becomes it."""
-        at, full = self.assembly, start.copy()
+    def follow(self, q: Floats, start: Any) -> Configuration:
+        """The closed configuration at q (n,), followed from a start of one's own, which becomes it."""
+        rest = np.zeros((2, self.mechanism.n))
         with self.workspaces.one() as w:
-            status = compiled_call(close, w.record, self._rows, at.active, at.passive, q, full, w.work)
-        self._check_closed(status, full)
-        start[:] = full
+            status = compiled_call(close, w.record, w.closure, start, q, self._zero, *rest)
+            full = w.closure.q.copy()
+            if status == OK:
+                for own, found in zip(start, (full, w.closure.G, w.closure.rows, w.closure.numbers), strict=True):
+                    own[:] = found
+        if status != OK:
+            self._failed(status, full, q)
         return Configuration(full)
 
     def _check_closed(self, status: int, q: Floats) -> None:
         if status != OK:
-            self._failed(status, q)
+            self._failed(status, q, q[self.joints])
 
-    def _failed(self, status: int, q: Floats) -> NoReturn:
-        if status == SINGULAR:
-            self._singular(q)
+    def _failed(self, status: int, q: Floats, target: Floats) -> NoReturn:
+        """Say why active positions target (n,) cannot be reached from q (n of the tree,), the last on the way there."""
         if status == NOT_FINITE:
             raise InputError(f"{self.name}: {self.tree.model.not_finite}, or the active positions are too far away")
-        name, by = self.assembly.worst(q)
         near = numbers_text(q)
-        raise ClosureError(f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {near}")
-
-    def _singular(self, q: Floats) -> NoReturn:
-        if self.assembly.distance(q) > 1e-6:
-            G = self._rates(q.copy(), self._zero)[1]
-            if not positive_definite(G.T @ self.tree.mass_matrix(q) @ G):
+        if np.abs(q[self.joints] - target).max() < CLOSED:
+            if self.assembly.distance(q) > SMALLEST_DISTANCE and not self._moves_inertia(q):
                 raise SingularityError(
                     f"{self.name}: an active joint moves no inertia at all; give a link or rotor a mass or inertia"
                 )
-            raise SingularityError(f"{self.name}: a singularity lies on the way to q = {numbers_text(q)}")
-        raise SingularityError(f"{self.name}: loop '{self.weakest_loop(q)}' is singular at q = {numbers_text(q)}")
+            raise SingularityError(f"{self.name}: loop '{self.weakest_loop(q)}' is singular at q = {near}")
+        there = q.copy()
+        there[self.joints] = target
+        there = self.assembly.closed_from(there, self.assembly.free)
+        if self.assembly.opening(there) > CLOSED:
+            name, by = self.assembly.worst(there)
+            raise ClosureError(
+                f"{self.name}: loop '{name}' does not close; it stays open by {by} near q = {numbers_text(there)}"
+            )
+        raise SingularityError(
+            f"{self.name}: a singularity lies on the way to {numbers_text(target)}: loop '{self.weakest_loop(q)}' comes"
+            f" to it near q = {near}"
+        )
+
+    def _moves_inertia(self, q: Floats) -> bool:
+        """Whether every motion of the active joints moves some inertia at a closed configuration q (n of the tree,)."""
+        at = self.assembly
+        J = at.terms(at.all_rows, q, np.zeros(len(q)))[1]
+        G = np.zeros((len(q), self.n))
+        G[at.joints] = np.eye(self.n)
+        G[at.free] = -np.linalg.lstsq(J[:, at.free], J[:, at.joints], rcond=None)[0]
+        return positive_definite(G.T @ self.tree.mass_matrix(q) @ G)
 
     # dynamics
 
     @native
     def _native_inverse(self) -> Any:
-        return self._bound_inverse(self.branch_start.copy(), follows=False)
+        return self._bound_inverse(self.own_start(), follows=False)
 
-    def following_inverse(self, start: Floats) -> Any:
+    def following_inverse(self, start: Any) -> Any:
         """A native call: tau from q, qd, qdd of one state, followed from start, which becomes what it finds."""
         return self._bound_inverse(start, follows=True) if self.formulation == "projection" else never
 
-    def _bound_inverse(self, start: Floats, follows: bool) -> Any:
-        at, w = self.assembly, self.workspaces.new()
-        arrays = self._rows, at.active, at.passive, start, w.q, w.vectors, w.G, w.work, np.array([float(follows)])
-        return projection.inverse.bind(w.record, (self.n,) * 3, (self.n,), *arrays)
+    def _bound_inverse(self, start: Any, follows: bool) -> Any:
+        w = self.workspaces.new()
+        bound = w.closure, start, w.vectors, np.array([float(follows)])
+        return projection.inverse.bind(w.record, (self.n,) * 3, (self.n,), *bound)
 
     def inverse_dynamics(
         self, q: Any, qd: Any, qdd: Any, wrenches: Any = None, near: Configuration | None = None
@@ -257,17 +300,18 @@ class LoopRobot(Robot):
     def _projected(self, kernel: Any, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]) -> Floats:
         """A kernel of the projection over all rows, shared out among the cores."""
         out, flat, wrench, flat_out = self._by_rows(values, wrenches, shape)
-        at = self.assembly
-        stopped: list[Floats] = []
+        stopped: list[tuple[Floats, Floats]] = []
 
         def given(w: LoopWorkspace, part: slice) -> tuple[Any, ...]:
             rows = (*(x[part] for x in flat), wrench[part])
-            constants = self._rows, at.active, at.passive
-            return w.record, *constants, *rows, self.start, w.q, w.vectors, w.G, w.work, w.A, w.A_c, flat_out[part]
+            return w.record, w.closure, self.branch, *rows, w.vectors, w.A, w.A_c, flat_out[part]
 
-        status = run_batch(kernel, self.workspaces, len(flat_out), given, failed=lambda w: stopped.append(w.q.copy()))
+        def failed(w: LoopWorkspace) -> None:
+            stopped.append((w.closure.q.copy(), w.closure.target.copy()))
+
+        status = run_batch(kernel, self.workspaces, len(flat_out), given, failed=failed)
         if status != OK:
-            self._failed(status, max(stopped, key=at.opening) if status == OPEN else min(stopped, key=at.distance))
+            self._failed(status, *stopped[0])
         return out
 
     def _inverse(self, q: Floats, qd: Floats, qdd: Floats, w: Floats) -> Floats:
@@ -428,12 +472,11 @@ class LoopRobot(Robot):
         return LoopEngine(self, motors, self.denoc.state() if self.formulation == "denoc" else None)
 
     def motion(self) -> LoopState:
-        """What the compiled simulation needs of the loops, at the configuration `start`."""
-        at = self.assembly
-        J = at.terms(at.all_rows, self.start, np.zeros(self.mechanism.n))[1]
-        w = weight(self.tree.mass_matrix(self.start), J)
-        by_multipliers = self.formulation == "multipliers"
-        return loop_state(self._rows, at.all_rows, at.active, at.passive, by_multipliers, self.start, w, self._through)
+        """What the compiled simulation needs of the loops, at `branch`."""
+        at, start = self.assembly, self.branch
+        J = at.terms(at.all_rows, start.q, np.zeros(self.mechanism.n))[1]
+        w = weight(self.tree.mass_matrix(start.q), J)
+        return loop_state(at.closure(), start, self.formulation == "multipliers", w, self._through)
 
     def rechart(self, record: Floats, loops: LoopState, q: Floats) -> bool:
         """Whether another chart of the same configurations was chosen in a simulation's record, one that suits q."""
@@ -456,7 +499,7 @@ class LoopRobot(Robot):
         return out, [array.reshape(-1, self.n) for array in arrays], w.reshape(len(flat_out), *w.shape[-2:]), flat_out
 
     def _over_rows(self, one: Any, values: dict[str, Any], wrenches: Any, shape: tuple[int, ...]) -> Floats:
-        """Row by row, each followed from `start`."""
+        """Row by row, each followed from `branch`."""
         out, flat, w, flat_out = self._by_rows(values, wrenches, shape)
         for b in range(len(flat_out)):
             flat_out[b] = one(*(array[b] for array in flat), w[b])

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dyn_core.arrays import Floats
+from dyn_core.errors import ClosureError, SingularityError
 
 from ..configuration import Configuration
 from ..tracker import Tracker
+
+SMALL = 1e-6  # rad or m: a move of the active joints that tells a rate
 
 
 class LoopTracker(Tracker):
@@ -21,7 +26,7 @@ class LoopTracker(Tracker):
 
     def start(self, near: Configuration | None = None) -> None:
         self._own = self.robot if near is None else self.robot.starting_at(near)
-        self._last = self._own.branch_start.copy()
+        self._last = self._own.own_start()
         self._inverse = self._own.following_inverse(self._last)
 
     def move_to(self, q: Any) -> Configuration:
@@ -54,3 +59,20 @@ class LoopTracker(Tracker):
         at = self.move_to(q)
         joints: tuple[Floats, Floats] = self._own.joints_at(at, qd)
         return joints
+
+    def last(self) -> Floats:
+        positions: Floats = self._own.positions_of(self._last)
+        return positions
+
+    def approach(self, q: Floats, qd: Floats) -> tuple[float, float] | None:
+        here: float = self._own.distance_at(self.move_to(q))
+        speed = np.abs(qd).max()
+        if speed == 0.0:
+            return here, 0.0
+        time = SMALL / speed
+        try:
+            there: float = self._own.distance_at(self.move_to(q + time * qd))
+        except (SingularityError, ClosureError):
+            return here, -np.inf
+        self.move_to(q)
+        return here, (there - here) / time

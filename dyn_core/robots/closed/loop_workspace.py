@@ -7,31 +7,23 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_core.arrays import Floats
-from dyn_core.dynamics.tree.model import TreeModel
+from dyn_core.dynamics.loops.closure import Closure
 
 
 class LoopWorkspace(NamedTuple):
     """Of a tree of n joints, a of which are active; what the kernels of `dynamics.loops` call by these names."""
 
     record: Floats
-    q: Floats
-    """(n,) a closed configuration."""
+    closure: Closure
     vectors: Floats
-    """(6, n)."""
-    G: Floats
-    """(n, a)."""
-    work: Floats
+    """(5, n)."""
     A: Floats
     """(n, n)."""
     A_c: Floats
     """(a, a)."""
 
     @staticmethod
-    def new(model: TreeModel, a: int) -> LoopWorkspace:
-        """A workspace for a tree with a active joints."""
-        n = model.mechanism.n
-        p = n - a
-        return LoopWorkspace(
-            model.workspaces.new(), np.zeros(n), np.zeros((6, n)), np.zeros((n, a)),
-            np.zeros((4 + 2 * p, max(n, p))), np.zeros((n, n)), np.zeros((a, a)),
-        )  # fmt: skip
+    def new(record: Floats, closure: Closure) -> LoopWorkspace:
+        """A workspace that nobody else has, around a record and a Closure of its own."""
+        n, a = closure.G.shape
+        return LoopWorkspace(record, closure, np.zeros((5, n)), np.zeros((n, n)), np.zeros((a, a)))

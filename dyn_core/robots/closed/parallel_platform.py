@@ -54,6 +54,7 @@ class ParallelPlatform(Platform):
         return Legs(
             at[:, active].reshape(shape), lambda: self.layout.configuration(at.reshape(*lead, -1)),
             rates[:, active].reshape(shape), seconds[:, active].reshape(shape), inverses.reshape(*shape, 6),
+            beyond=(status == BEYOND).reshape(lead)[()],
         )  # fmt: skip
 
     def inverse_dynamics(

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from dyn_core.arrays import Floats
-from dyn_core.dynamics.loops.closure import CLOSED
+from dyn_core.dynamics.loops.closure import CLOSED, MODE
 from dyn_core.dynamics.loops.constraint_solver import LoopState
-from dyn_core.dynamics.loops.constraints import MODE
 from dyn_core.dynamics.platform import dynamics, state_kernels
 from dyn_core.dynamics.tree.record import T as PLACEMENT
 from dyn_core.errors import InputError, SingularityError
@@ -61,17 +60,20 @@ class ParallelRobot(LoopRobot):
         """What the platform can do."""
         return ParallelPlatform(self, self.layout)
 
-    @property
-    def branch_start(self) -> Floats:
-        """(K + 7,) the configuration that `follow` starts from: the legs' joints, and the platform's pose."""
-        return self.layout.start
+    def own_start(self) -> Floats:
+        """(K + 7,) what `follow` starts from, for the caller to keep: the legs' joints, and the platform's pose."""
+        return self.layout.start.copy()
+
+    def positions_of(self, start: Floats) -> Floats:
+        """(n of the tree,) positions of all joints in a configuration (K + 7,)."""
+        return self.layout.full_of(start)
 
     def starting_at(self, near: Configuration) -> Self:
         """The same robot, on the branch of another closed configuration: others are looked for from there."""
         other = copy.copy(self)
         other.layout = self.layout.starting_at(self.layout.configuration_of(near))
-        other.start, other._rows = np.array(near.q), self._rows.copy()
-        other._rows[:1, MODE] *= other.layout.mode * self.layout.mode
+        mode = self.branch.numbers[MODE] * other.layout.mode * self.layout.mode
+        other.branch = self.assembly.branch_at(np.array(near.q), mode)
         return other
 
     def through_singularities(self) -> Self:
@@ -129,6 +131,10 @@ class ParallelRobot(LoopRobot):
         full[turns] = 0.0
         load = None if wrench is None else checked_wrench(wrench)
         return VirtualJoints(dataclasses.replace(m, R=R)).stiffness(full, frame, load)
+
+    def distance_at(self, at: Configuration) -> float:
+        """How far from singular a configuration is: the smallest singular value of the inverse Jacobian."""
+        return self.layout.distance_at(self.layout.configuration_of(at))
 
     # simulation in the tree's chart
 

@@ -132,6 +132,26 @@ def test_it_keeps_its_assembly_mode_and_says_where_it_would_leave_it() -> None:
     np.testing.assert_allclose(robot.forward_kinematics(robot.neutral()), robot.platform.home, atol=1e-12)
 
 
+def test_a_pose_beyond_a_singularity_is_told_and_named_by_its_configuration() -> None:
+    robot = shipped("gough_stewart_wang")
+    rng = np.random.default_rng(0)
+    seen = 0
+    for _ in range(40):
+        T = robot.platform.home.copy()
+        T[:3, :3] = T[:3, :3] @ rotation(rng.uniform(-2.0, 2.0, 3))
+        T[:3, 3] += rng.uniform(-1.0, 1.0, 3)
+        reached = robot.platform.inverse_kinematics(T, check=False)
+        back = robot.forward_kinematics(reached.q, near=reached.configuration)
+        np.testing.assert_allclose(back, T, atol=1e-8)
+        assert robot.leads_to(reached.configuration, near=reached.configuration)
+        if reached.beyond:
+            seen += 1
+            assert not robot.leads_to(reached.configuration)
+        elif robot.leads_to(reached.configuration):
+            np.testing.assert_allclose(robot.forward_kinematics(reached.q), T, atol=1e-8)
+    assert seen > 3
+
+
 def test_an_euler_singularity_does_not_matter() -> None:
     """Pitched by a right angle from home, where yaw and roll are one: everything but the tree's chart is regular."""
     robot = shipped("gough_stewart_wang")
