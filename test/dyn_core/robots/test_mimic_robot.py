@@ -12,7 +12,6 @@ from random_robots import coupled, random_mechanism
 from urdf_peers import USED, Peer, random_state, read, relative
 
 from dyn_core import load_robot
-from dyn_core.control.computed_torque import ComputedTorque
 from dyn_core.errors import InputError, MissingMotorError
 from dyn_core.mechanism import Mimic, Springs
 from dyn_core.robots import MimicRobot, TreeRobot, customise, require_tree, robot_of
