@@ -115,7 +115,7 @@ class ComputedTorqueController(LoopLifecycleNode):
         self._commands = self._kept(
             self.create_publisher(MotorCommand, "motor_commands", STREAM), self.destroy_publisher
         )
-        zero_code = np.asarray(robot.dac_codes(np.zeros(robot.n)))
+        zero_code = robot.actuation.codes(np.zeros(robot.n))[0]
         self._command = MotorCommandPublisher(self._commands, robot.joint_names, zero_code)
         tracked = self._kept(self.create_publisher(JointTrajectory, "~/state", 10), self.destroy_publisher)
         self._state = StatePublisher(tracked, robot.joint_names)

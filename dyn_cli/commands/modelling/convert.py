@@ -12,6 +12,7 @@ EXAMPLES = (
     "./dyn convert puma560 puma560_khalil.yaml --to mdh",
     "./dyn convert puma560 puma560.urdf",
     "./dyn convert robot.urdf robot.yaml --to dh --floating",
+    "./dyn convert robot.urdf robot.yaml --add-motors",
 )
 
 
@@ -25,6 +26,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         " (default: urdf if OUT ends in .urdf, else mdh)",
     )
     parser.add_argument("--floating", action="store_true", help="the base of the URDF file IN moves freely")
+    parser.add_argument(
+        "--add-motors", action="store_true", help="give driven joints without a motor one with assumed figures to edit"
+    )
     parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
 
 
@@ -34,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     target = Path(args.target)
     notation = args.to or ("urdf" if target.suffix == ".urdf" else "mdh")
-    done = convert(args.source, target, notation, args.floating, args.force)
+    done = convert(args.source, target, notation, args.floating, args.force, args.add_motors)
     for note in done.notes:
         print(f"dyn convert: {note}", file=sys.stderr)
     print(f"{target}: {args.source} by {notation}, read back and found to be the same robot")
