@@ -9,6 +9,7 @@ drives the current that gives the joint's greatest effort tau:
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -55,11 +56,13 @@ def with_assumed_motors(mechanism: Mechanism) -> tuple[Mechanism, list[str]]:
         "dac_sign": np.ones(n),
         "dac_offset": np.zeros(n),
     }
-    described = {field.name: None if m.motors is None else getattr(m.motors, field.name) for field in fields(Motors)}
-    none = {name: np.zeros(n, np.int64) if name == "dac_bits" else np.full(n, np.nan) for name in described}
-    described = {name: none[name] if values is None else values for name, values in described.items()}
-    motors = Motors(**{name: np.where(lacking, _rounded(sized[name]), values).astype(none[name].dtype)
-                       for name, values in described.items()})  # fmt: skip
+    columns: dict[str, Any] = {}
+    for field in fields(Motors):
+        kind = np.int64 if field.name == "dac_bits" else np.float64
+        none = np.zeros(n) if field.name == "dac_bits" else np.full(n, np.nan)
+        known = none if m.motors is None else getattr(m.motors, field.name)
+        columns[field.name] = np.where(lacking, _rounded(sized[field.name]), known).astype(kind)
+    motors = Motors(**columns)
     return replace(m, motors=motors), [name for name, lacks in zip(m.joint_names, lacking, strict=True) if lacks]
 
 
@@ -72,7 +75,8 @@ def _needed(m: Mechanism) -> Floats:
             carried[m.parent[j]] += carried[j]
             far[m.parent[j]] = max(far[m.parent[j]], reach[m.parent[j]] + far[j])
     weight = carried * max(float(np.linalg.norm(m.gravity)), 1.0)
-    return np.maximum(HOLDS * weight * np.where(m.joint_type == PRISMATIC, 1.0, np.maximum(far, 0.1)), 1e-3)
+    arm = np.where(m.joint_type == PRISMATIC, 1.0, np.maximum(far, 0.1))
+    return np.asarray(np.maximum(HOLDS * weight * arm, 1e-3))
 
 
 def _rounded(values: Floats) -> Floats:

@@ -141,7 +141,7 @@ class Actuation:
     def __init__(self, mechanism: Mechanism, joints: Ints | None = None) -> None:
         """joints: the indices of those joints of the mechanism that count; all if not given."""
         n, described = mechanism.n, mechanism.motors
-        packed = np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0], (n, 1))
+        packed: Floats = np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0], (n, 1))
         has_motor = np.zeros(n, np.bool_) if described is None else ~np.isnan(described.gear)
         ideal = mechanism.active & ~mechanism.elastic & ~has_motor
         packed[ideal] = _ideal_drives(mechanism)[ideal]
@@ -163,7 +163,7 @@ class Actuation:
                 axis=1,
             )[has_motor]
         chosen = np.arange(n) if joints is None else joints
-        self.motors = packed[chosen]
+        self.motors: Floats = packed[chosen]
         """(n, 10), the packed record that kernels read."""
         self.ideal = ideal[chosen]
         """(n,) which joints have an ideal drive."""
