@@ -65,7 +65,7 @@ class SessionState:
     @property
     def voltage(self) -> Floats:
         """`volts`; MissingMotorError for a robot without motors."""
-        self.robot.actuation  # noqa: B018 - says what is missing
+        self.robot.described_motors  # noqa: B018 - says what is missing
         return self.volts
 
     @property
@@ -84,7 +84,7 @@ class SessionState:
 
     def with_voltage(self, volts: Floats) -> tuple[SessionState, list[str]]:
         """The motors at these voltages, within their limits, and the torques that follow; with notes on limits."""
-        actuation = self.robot.actuation
+        actuation = self.robot.described_motors
         limited = actuation.limited(volts)
         torque, cut = actuation.torques(volts, self.omega)
         notes = self._cut(cut | (limited != volts), "cut by the limits of the motor")

@@ -7,6 +7,9 @@ With gear ratio G, torque constant Kt, armature resistance R (inductance neglect
 
 The current is limited to +-I_max, then the voltage to +-V_max. A DAC of b bits over [low, high] puts out
 low + code (high - low) / 2^b volts, which the amplifier turns into sign * gain * (that - offset) at the motor.
+
+A driven joint without a described motor has an ideal drive, which gives the torque that it is asked for: a motor with
+G = 1, Kt = R = IDEAL, so that 1 V stands for 1 N m (1 N) and its back EMF is a millionth of a volt per rad/s.
 """
 
 from __future__ import annotations
@@ -23,6 +26,13 @@ from dyn_core.jit.kernel import compiled_call, entry, kernel
 from dyn_core.mechanism import Mechanism
 
 GEAR, KT, RESISTANCE, I_MAX, V_MAX, CODES, LOW, STEP, GAIN, OFFSET = range(10)
+
+IDEAL = 1e-6
+"""Kt (N m/A) and R (ohm) of an ideal drive."""
+IDEAL_CODES = 2.0**30
+"""Of the DAC of an ideal drive, over twice its range."""
+STRONG = 1e3
+"""Range of an ideal drive whose joint has no effort limit, in units of all masses' weight at 1 m."""
 
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.int32]
@@ -99,6 +109,17 @@ def _codes(motors, volts, codes, cut):
             codes[b, j], cut[b, j] = nearest_code(motors[j], volts[b, j])
 
 
+def _ideal_drives(m: Mechanism) -> Floats:
+    """(n, 10) an ideal drive for each joint, within its effort limit."""
+    weight = STRONG * float(np.linalg.norm(m.gravity)) * float(m.M.sum()) + STRONG
+    most = np.where(np.isfinite(m.effort_limits) & (m.effort_limits > 0.0), m.effort_limits, weight)
+    drives = np.tile([1.0, IDEAL, IDEAL, 0.0, 0.0, IDEAL_CODES, 0.0, 0.0, 1.0, 0.0], (m.n, 1))
+    # the voltage may exceed the range by the back EMF, the current by nothing
+    drives[:, I_MAX], drives[:, V_MAX] = most / IDEAL, 1.01 * most
+    drives[:, LOW], drives[:, STEP] = -1.01 * most, 2.02 * most / IDEAL_CODES
+    return drives
+
+
 class Converter(NamedTuple):
     """A digital-to-analogue converter: it puts out (raw + offset) scale volts."""
 
@@ -113,41 +134,61 @@ class Converter(NamedTuple):
 class Actuation:
     """Motors, amplifiers and DAC of a mechanism; arrays of shape (..., n) in and out, with masks of what was limited.
 
-    A joint without a motor (a passive one) has voltage, torque and code zero.
+    A driven joint without a described motor has an ideal drive; a passive or elastic joint has voltage, torque and code
+    zero.
     """
 
     def __init__(self, mechanism: Mechanism, joints: Ints | None = None) -> None:
         """joints: the indices of those joints of the mechanism that count; all if not given."""
-        motors = mechanism.motors
-        if motors is None:
-            raise MissingMotorError(
-                f"{mechanism.name} describes no motors, so it has no voltages or DAC codes;"
-                " add `motor` to each joint of its description"
-            )
-        none = np.isnan(motors.gear)
-
-        def column(values: Floats, without_motor: float) -> Floats:
-            return np.where(none, without_motor, values)
-
-        codes = column(2.0**motors.dac_bits, 1.0)
-        self.motors = np.stack(
-            [
-                column(motors.gear, 1.0),
-                column(motors.Kt, 1.0),
-                column(motors.resistance, 1.0),
-                column(motors.current_limit, 0.0),
-                column(motors.voltage_limit, 0.0),
-                codes,
-                column(motors.dac_low, 0.0),
-                column((motors.dac_high - motors.dac_low) / codes, 1.0),
-                column(motors.dac_gain * motors.dac_sign, 1.0),
-                column(motors.dac_offset, 0.0),
-            ],
-            axis=1,
-        )[np.arange(mechanism.n) if joints is None else joints]
+        n, described = mechanism.n, mechanism.motors
+        packed: Floats = np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0], (n, 1))
+        has_motor = np.zeros(n, np.bool_) if described is None else ~np.isnan(described.gear)
+        ideal = mechanism.active & ~mechanism.elastic & ~has_motor
+        packed[ideal] = _ideal_drives(mechanism)[ideal]
+        if described is not None:
+            codes = 2.0**described.dac_bits
+            packed[has_motor] = np.stack(
+                [
+                    described.gear,
+                    described.Kt,
+                    described.resistance,
+                    described.current_limit,
+                    described.voltage_limit,
+                    codes,
+                    described.dac_low,
+                    (described.dac_high - described.dac_low) / codes,
+                    described.dac_gain * described.dac_sign,
+                    described.dac_offset,
+                ],
+                axis=1,
+            )[has_motor]
+        chosen = np.arange(n) if joints is None else joints
+        self.motors: Floats = packed[chosen]
         """(n, 10), the packed record that kernels read."""
+        self.ideal = ideal[chosen]
+        """(n,) which joints have an ideal drive."""
         self.n = len(self.motors)
         self.name = mechanism.name
+
+    def require_motors(self) -> None:
+        """MissingMotorError where a driven joint has no described motor: its voltage would mean nothing."""
+        if self.ideal.any():
+            which = "no motors" if self.ideal.all() else "no motor at some driven joints"
+            raise MissingMotorError(
+                f"{self.name} describes {which}, so it has no voltages or DAC codes; add `motor` to each joint of its"
+                " description (`./dyn convert FILE NEW.yaml --add-motors` writes figures to start from)"
+            )
+
+    @property
+    def assumption(self) -> str:
+        """A sentence about joints that are driven without a described motor; empty where there are none."""
+        if not self.ideal.any():
+            return ""
+        which = "no motors: its joints are" if self.ideal.all() else f"no motor at {self.ideal.sum()} joints, which are"
+        return (
+            f"{self.name} describes {which} driven by their torque (ideal drives, 1 V stands for 1 N m);"
+            " `./dyn convert FILE NEW.yaml --add-motors` writes motors to edit"
+        )
 
     def _rows(self, **values: object) -> tuple[tuple[int, ...], list[Floats]]:
         arrays = {key: np.asarray(value, float) for key, value in values.items()}

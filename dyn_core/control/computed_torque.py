@@ -85,8 +85,6 @@ class ComputedTorque(Natives):
             raise InputError(f"the bandwidth must be one or {robot.n} numbers not below zero, found {bandwidth!r}")
         if robot.mechanism.base is not None:
             raise InputError(f"{robot.name} has a floating base, but computed torque needs a fixed one")
-        if robot.mechanism.mimic is not None:
-            raise InputError(f"{robot.name} has coupled joints, but computed torque needs independent ones")
         super().__init__()
         self.robot = robot
         self.mode = mode

@@ -43,7 +43,7 @@ def _simulation(robot: Robot) -> Iterator[Callable[[], object]]:
         stepper.step(np.zeros(robot.n), 1, np.zeros((robot.mechanism.n, 6)))
 
     yield steps
-    yield lambda: robot.dac_codes(np.zeros(robot.n))
+    yield lambda: robot.actuation.codes(np.zeros(robot.n))
 
 
 def _control(robot: Robot) -> Iterator[Callable[[], object]]:

@@ -65,7 +65,7 @@ def simulate_stop(
         volts: Floats = np.zeros(robot.n)
         if brake is not None:
             desired, command = brake.command(path, s, speed, q, qd)
-            wanted, volts = desired[0], robot.dac_volts(command.code)
+            wanted, volts = desired[0], robot.actuation.volts(command.code)
             cut = cut or bool(command.saturated.any())
             s += speed.advance(h)
         rows.append((k * h, q, qd, wanted))

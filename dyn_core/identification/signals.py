@@ -131,7 +131,7 @@ def _derived(
 
 def _forces(robot: Robot, log: MotionLog, qd: Floats) -> Floats:
     """Joint forces less those of springs, and of springs and dampers between links."""
-    tau = log.tau if log.tau is not None else robot.actuation.torques(log.v, qd)[0]
+    tau = log.tau if log.tau is not None else robot.described_motors.torques(log.v, qd)[0]
     if robot.mechanism.springs is None and not robot.mechanism.spring_dampers:
         return tau
     tree, rest = require_tree(robot, "parameters"), np.zeros_like(qd)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dyn_core.actuation.motor_sizing import with_assumed_motors
 from dyn_core.arrays import Floats
 from dyn_core.description import XML_SUFFIXES, load_mechanism, read_xml_robot, robot_files
 from dyn_core.description.mjcf.writer import beyond_mjcf, to_mjcf
@@ -40,11 +41,19 @@ class Conversion:
     """What there is to say about it, one sentence each."""
 
 
-def convert(source: str | Path, target: Path, notation: str, floating: bool = False, force: bool = False) -> Conversion:
+def convert(
+    source: str | Path,
+    target: Path,
+    notation: str,
+    floating: bool = False,
+    force: bool = False,
+    add_motors: bool = False,
+) -> Conversion:
     """Write the robot `source` (a name or a file) to `target` in a notation, whole or not at all.
 
     The text is read back and must be the same robot: joints, limits, motors, forces, and the places of all frames.
-    floating: the base of a URDF moves freely. force: the target may exist.
+    floating: the base of a URDF moves freely. force: the target may exist. add_motors: driven joints without a motor
+    get one with assumed figures, which the robot YAML says under `sources`.
     """
     if notation not in NOTATIONS:
         raise InputError(f"no notation '{notation}'; there are {', '.join(NOTATIONS)}")
@@ -53,6 +62,12 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
         raise InputError(f"{target} exists already; --force writes over it")
     path = _file(source)
     mechanism = read(path, floating)
+    assumed = ""
+    if add_motors:
+        mechanism, joints = with_assumed_motors(mechanism)
+        if not joints:
+            raise InputError(f"{source}: every driven joint has a motor already")
+        assumed = f"assumed, sized by effort and speed limits, edit them: the motors of {', '.join(joints)}"
     names: dict[str, str] = {}
     if notation == "mjcf":
         unseen = beyond_mjcf(mechanism)
@@ -65,7 +80,10 @@ def convert(source: str | Path, target: Path, notation: str, floating: bool = Fa
         text = extended_urdf(mechanism)
         notes = [f"URDF has no place for {', '.join(unseen)}; the element <dyn_robot> keeps them"] if unseen else []
     else:
-        text, notes, names = write_yaml(mechanism, notation, [] if _is_xml(path) else sources(path))
+        known = [] if _is_xml(path) else sources(path)
+        text, notes, names = write_yaml(mechanism, notation, [*known, assumed] if assumed else known)
+    if assumed:
+        notes = [*notes, assumed]
     try:
         with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
             draft = Path(folder) / (target.stem + XML.get(notation, ".yaml"))

@@ -10,11 +10,12 @@ where the tree's joints are taken as independent. The couplings are rigid and do
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dyn_core.arrays import Floats
+from dyn_core.arrays import Bools, Floats
 from dyn_core.errors import InputError, SingularityError
 from dyn_core.mechanism import Mechanism
 
@@ -49,6 +50,7 @@ class MimicRobot(Robot):
         """(tree's nv, nv) rates of all joints from those of the independent ones."""
         self._Gq = _below_identity(G, self.nq - self.n)
         self._o = np.concatenate([np.zeros(self.nq - self.n), mimic.offset])
+        self._elastic = np.abs(G).T @ mechanism.elastic > 0.0
 
     def __repr__(self) -> str:
         return f"MimicRobot({self.name!r}, n={self.n} of {self.mechanism.n} joints)"
@@ -69,6 +71,30 @@ class MimicRobot(Robot):
 
     # dynamics
 
+    @cached_property
+    def driven(self) -> Bools:
+        """(n,) which joints have drives; one whose followers have springs moves as the dynamics says."""
+        return self.mechanism.active[self.joints] & ~self._elastic
+
+    def driven_forces(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """(n,) forces for accelerations qdd (n,) of the driven joints; elastic ones move as they must."""
+        if self.driven.all():
+            return self.inverse_dynamics(q, qd, qdd)
+        return self.mixed_dynamics(q, qd, qdd)[0]
+
+    @property
+    def rubs_elsewhere(self) -> bool:
+        """Whether followers rub."""
+        m = self.mechanism
+        followers = np.setdiff1d(np.arange(m.n), self.joints)
+        return bool(m.Fv[followers].any() or m.Fs[followers].any())
+
+    def friction_change(self, q: Floats, qd: Floats, other: Floats) -> Floats:
+        """(n,) what friction of all joints at other speeds (n,) asks for beyond that at speeds qd (n,)."""
+        m, G = self.mechanism, self.G[self._base :, self._base :]
+        wanted, met = G @ other, G @ qd
+        return G.T @ (m.Fv * (wanted - met) + m.Fs * (np.sign(wanted) - np.sign(met)))
+
     def inverse_dynamics(self, q: Any, qd: Any, qdd: Any, wrenches: Any = None) -> Floats:
         """Forces at the base (if it floats) and at the independent joints for a motion."""
         _, (q, qd, qdd) = self.checked_state({"q": q, "qd": qd, "qdd": qdd})
@@ -87,8 +113,7 @@ class MimicRobot(Robot):
         values = {"q": q, "qd": qd, "tau": self._zero if tau is None else self.with_base(tau), "qdd": qdd}
         _, (q, qd, tau, qdd) = self.checked_state(values)
         qdd = qdd.copy()
-        elastic = np.abs(self.G[self._base :, self._base :]).T @ self.mechanism.elastic > 0.0
-        free = np.concatenate([np.ones(self._base, bool), elastic])
+        free = np.concatenate([np.ones(self._base, bool), self._elastic])
         A, H = self.mass_matrix(q), self.inverse_dynamics(q, qd, np.where(free, 0.0, qdd), wrenches)
         if free.any():
             qdd[..., free] = self._solve(A[..., free, :][..., free], (tau - H)[..., free])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 Formulation = Literal["projection", "multipliers", "virtual_spring", "denoc"]
 FORMULATIONS: tuple[Formulation, ...] = ("projection", "multipliers", "virtual_spring", "denoc")
 """How closed chains are computed."""
+DESCRIBED = {field.name for field in fields(Mechanism)} - {"name", "joint_names", "assembly", "platform"}
+"""What a mechanism says and a robot does not repeat: assigned to a robot it would change nothing."""
 
 
 class Robot(Natives, ABC):
@@ -61,6 +64,14 @@ class Robot(Natives, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, n={self.n})"
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in DESCRIBED:
+            raise AttributeError(
+                f"{name} belongs to the description, which a robot does not change: make another robot,"
+                f" robot_of(dataclasses.replace(robot.mechanism, {name}=...))"
+            )
+        super().__setattr__(name, value)
+
     @property
     def platform(self) -> Platform | None:
         """What the robot's platform can do; None for a robot without one."""
@@ -89,9 +100,12 @@ class Robot(Natives, ABC):
         for key, value in values.items():
             n = self.nq if key in ("q", "q0", "q_d") else self.nv
             try:
-                array = np.asarray(value, dtype=float)
+                array = np.asarray(value)
+                if array.dtype.kind == "c":  # numpy would drop the imaginary part
+                    raise TypeError
+                array = array.astype(float, copy=False)
             except (TypeError, ValueError):
-                raise InputError(f"{key} must be numbers, found {value!r:.80}") from None
+                raise InputError(f"{key} must be real numbers, found {value!r:.80}") from None
             if array.ndim == 0 or array.shape[-1] != n:
                 raise InputError(f"{key} has shape {array.shape}, {self.name} needs ({n},) or (..., {n})")
             # The sum is finite wherever all are, but where it overflows; it takes a fraction of the time.
@@ -257,30 +271,36 @@ class Robot(Natives, ABC):
 
     @cached_property
     def actuation(self) -> Actuation:
-        """Motors, amplifiers and DAC of the joints; MissingMotorError where none are described."""
+        """Motors, amplifiers and DAC of the joints; driven joints without a described motor have ideal drives."""
         return Actuation(self.mechanism, self.joints)
+
+    @property
+    def described_motors(self) -> Actuation:
+        """As `actuation`; MissingMotorError where a driven joint has no motor, so that volts would mean nothing."""
+        self.actuation.require_motors()
+        return self.actuation
 
     def voltages(self, tau: Any, qd: Any) -> Floats:
         """Motor voltages (V) that give joint torques tau at speeds qd; a limit that cuts them warns."""
-        volts, cut = self.actuation.voltages(tau, qd)
+        volts, cut = self.described_motors.voltages(tau, qd)
         self._warn(cut, "the current or voltage limit of its motor")
         return volts
 
     def torques(self, volts: Any, qd: Any) -> Floats:
         """Joint torques that motor voltages give at speeds qd; a limit that cuts them warns."""
-        tau, cut = self.actuation.torques(volts, qd)
+        tau, cut = self.described_motors.torques(volts, qd)
         self._warn(cut, "the current or voltage limit of its motor")
         return tau
 
     def dac_codes(self, volts: Any) -> Any:
         """DAC codes (int32) nearest to motor voltages; a voltage outside the DAC's range warns."""
-        codes, cut = self.actuation.codes(volts)
+        codes, cut = self.described_motors.codes(volts)
         self._warn(cut, "the range of its DAC")
         return codes
 
     def dac_volts(self, codes: Any) -> Floats:
         """Motor voltages (V) of DAC codes."""
-        return self.actuation.volts(codes)
+        return self.described_motors.volts(codes)
 
     def _warn(self, cut: Any, by: str) -> None:
         if cut.any():

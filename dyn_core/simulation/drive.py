@@ -38,8 +38,10 @@ def prepared(
 
 def motors_of(robot: Robot, by_force: bool | None) -> Floats:
     """Motors as packed by Actuation, (0, 10) for joint forces: of a robot without motors, or where asked for."""
-    forced = robot.mechanism.motors is None if by_force is None else by_force
-    return NO_MOTORS if forced else robot.actuation.motors
+    described = robot.mechanism.motors is not None
+    if not described and by_force is False:
+        robot.actuation.require_motors()
+    return NO_MOTORS if by_force or not described else robot.actuation.motors
 
 
 def of_time(drive: Any) -> bool:

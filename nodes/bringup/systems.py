@@ -171,7 +171,8 @@ def check(planned: System) -> None:
     from dyn_core.simulation import kernels_compiled
     from dyn_nodes.common.robot import load_fixed_robot
 
-    _ = load_fixed_robot(str(planned.nodes[0].parameters["robot"])).actuation
+    if assumption := load_fixed_robot(str(planned.nodes[0].parameters["robot"])).actuation.assumption:
+        print(assumption, file=sys.stderr, flush=True)
     if not kernels_compiled():
         print("compiling the kernels, once: this start takes a minute or two", file=sys.stderr, flush=True)
 

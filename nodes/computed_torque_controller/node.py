@@ -89,7 +89,6 @@ class ComputedTorqueController(LoopLifecycleNode):
     @staticmethod
     def _read_robot(name: str) -> tuple[str, Robot]:
         robot = load_fixed_robot(name)
-        _ = robot.actuation  # MissingMotorError for a robot without motors
         return name, robot
 
     def _configure(self, given: dict[str, Any]) -> str:
@@ -97,6 +96,8 @@ class ComputedTorqueController(LoopLifecycleNode):
         if self._robot is not None or self._read[0] != given["robot"]:
             self._read = self._read_robot(given["robot"])
         planned = self._read[1]
+        if assumption := planned.actuation.assumption:
+            self.get_logger().warning(assumption)
         self._robot = robot = planned.using(given["formulation"])
         margins = ("soft_limit_margin", "hard_limit_margin", "velocity_margin")
         errors = ("tracking_error_limit", "tracking_error_limit_linear")
@@ -114,7 +115,7 @@ class ComputedTorqueController(LoopLifecycleNode):
         self._commands = self._kept(
             self.create_publisher(MotorCommand, "motor_commands", STREAM), self.destroy_publisher
         )
-        zero_code = np.asarray(robot.dac_codes(np.zeros(robot.n)))
+        zero_code = robot.actuation.codes(np.zeros(robot.n))[0]
         self._command = MotorCommandPublisher(self._commands, robot.joint_names, zero_code)
         tracked = self._kept(self.create_publisher(JointTrajectory, "~/state", 10), self.destroy_publisher)
         self._state = StatePublisher(tracked, robot.joint_names)

@@ -71,7 +71,7 @@ class DacBridge(LoopLifecycleNode):
         if given["guardian_timeout"] < given["command_timeout"]:
             raise InputError("parameter guardian_timeout: must not be less than command_timeout")
         self._robot = load_fixed_robot(given["robot"])
-        self._lowest, self._highest = self._robot.actuation.code_limits
+        self._lowest, self._highest = self._robot.described_motors.code_limits
         outputs = self._open()
         self._joints = JointOrder(self._robot.joint_names)
         self._slice = given["command_timeout"] / SLICES

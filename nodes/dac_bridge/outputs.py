@@ -33,7 +33,7 @@ class Outputs:
     def _build(self, dac: DacFile, robot: Robot, root: Path, lock: bool) -> None:
         folders = {d.name: find_device(d.target, root) for d in dac.devices if d.kind == "iio"}
         channels = [_channel(dac, entry, robot, root) for entry in dac.channels]
-        self.map = ChannelMap(robot.joint_names, robot.actuation.motors, channels)
+        self.map = ChannelMap(robot.joint_names, robot.described_motors.motors, channels)
         order = self.map.joints
         entries = sorted(dac.channels, key=lambda entry: order.index(entry.joint))
         self.places = [dac.place(entry) for entry in entries]
@@ -115,7 +115,7 @@ def write_safe(dac: DacFile, robot: Robot, root: Path = IIO) -> list[tuple[str, 
 
     def safe_code(entry: ChannelEntry) -> str:
         channel = _channel(dac, entry, robot, root)
-        rest = robot.actuation.resting_outputs[robot.joint_names.index(entry.joint)]
+        rest = robot.described_motors.resting_outputs[robot.joint_names.index(entry.joint)]
         return str(min(max(channel.raw(float(rest)), channel.lowest), channel.highest))
 
     @contextmanager
@@ -165,7 +165,7 @@ def _channel(dac: DacFile, entry: ChannelEntry, robot: Robot, root: Path) -> Cha
         known = ", ".join(robot.joint_names)
         raise OutputError(f"{dac.path}: {robot.name} has no joint {entry.joint}; its joints are {known}")
     device = dac.device(entry.device)
-    converter = robot.actuation.converter(robot.joint_names.index(entry.joint))
+    converter = robot.described_motors.converter(robot.joint_names.index(entry.joint))
     if device.kind == "iio":
         folder = find_device(device.target, root)
         converter = iio_converter(folder, entry.channel, (converter.lowest, converter.highest))

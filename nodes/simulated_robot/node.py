@@ -61,7 +61,7 @@ class SimulatedRobot(Node):
         self._drops = DropCounter()
         self._statistics = CycleStatistics()
         self._volts: np.ndarray = np.zeros(self._robot.n)
-        self._codes: np.ndarray = np.asarray(self._robot.dac_codes(np.zeros(self._robot.n)))
+        self._codes: np.ndarray = self._robot.actuation.codes(np.zeros(self._robot.n))[0]
         self._wrenches: tuple[np.ndarray, float] | None = None
         self._released = not given["brakes"]
         self._reset_asked = False

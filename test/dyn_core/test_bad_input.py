@@ -319,3 +319,15 @@ def test_a_link_stays_a_link_and_long_names_are_written(tmp_path: Path) -> None:
         write_whole(tmp_path / "a\0b", "text")
     with pytest.raises(InputError, match="there is no user of that name"):
         user_path("~no_such_user/file")
+
+
+def test_complex_numbers_are_refused() -> None:
+    robot = load_robot("puma560")
+    with pytest.raises(InputError, match="q must be real numbers"):
+        robot.inverse_dynamics(np.zeros(6) + 1j, np.zeros(6), np.zeros(6))
+
+
+def test_what_the_description_says_cannot_be_assigned_to_a_robot() -> None:
+    for name in ("puma560", "five_bar_saha", "eel"):
+        with pytest.raises(AttributeError, match="belongs to the description"):
+            load_robot(name).gravity = np.zeros(3)

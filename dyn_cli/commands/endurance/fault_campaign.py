@@ -327,6 +327,6 @@ class Campaign:
                 result.problems.append("the arm does not follow its motion")
             if fault.expected == "stops":
                 result.problems.append("it went on, but should have stopped")
-        safe = [int(code) for code in self.robot.dac_codes(np.zeros(self.robot.n))]
+        safe = [int(code) for code in self.robot.actuation.codes(np.zeros(self.robot.n))[0]]
         if dead and self.bridge_codes() != safe:
             result.problems.append(f"the bridge holds the codes {self.bridge_codes()}")

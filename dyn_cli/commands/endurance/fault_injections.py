@@ -49,7 +49,7 @@ def _conflict(campaign: Campaign) -> None:
     """Full voltage, told by somebody else, faster than the controller speaks."""
     n = campaign.robot.n
     top = campaign.robot.actuation.code_limits[1].astype(int).tolist()
-    volts = campaign.robot.dac_volts(np.array(top)).tolist()
+    volts = campaign.robot.actuation.volts(np.array(top)).tolist()
     message = MotorCommand(name=list(campaign.robot.joint_names), torque=[0.0] * n, voltage=volts, dac_code=top)
     message.saturated = [False] * n
     publisher = campaign.publisher(MotorCommand, "motor_commands")

@@ -33,7 +33,6 @@ def run(args: argparse.Namespace) -> int:
     from .soak_motions import Soak, soak_report
 
     robot = load_fixed_robot(args.robot)
-    _ = robot.actuation
     planned = system("sim", {"robot": args.robot, "dac": args.dac, "realtime_priority": args.realtime_priority})
     interrupted, problem = False, ""
     with running_alone(planned, "soak") as (supervisor, client):

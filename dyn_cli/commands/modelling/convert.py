@@ -13,6 +13,7 @@ EXAMPLES = (
     "./dyn convert puma560 puma560.urdf",
     "./dyn convert five_bar_saha five_bar.xml --to mjcf",
     "./dyn convert robot.urdf robot.yaml --to dh --floating",
+    "./dyn convert robot.urdf robot.yaml --add-motors",
 )
 
 
@@ -26,6 +27,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         " (default: by the ending of OUT: .urdf, .xml and .mjcf, else mdh)",
     )
     parser.add_argument("--floating", action="store_true", help="the base of the URDF file IN moves freely")
+    parser.add_argument(
+        "--add-motors", action="store_true", help="give driven joints without a motor one with assumed figures to edit"
+    )
     parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
 
 
@@ -35,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
     target = Path(args.target)
     notation = args.to or {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf"}.get(target.suffix, "mdh")
-    done = convert(args.source, target, notation, args.floating, args.force)
+    done = convert(args.source, target, notation, args.floating, args.force, args.add_motors)
     for note in done.notes:
         print(f"dyn convert: {note}", file=sys.stderr)
     print(f"{target}: {args.source} by {notation}, read back and found to be the same robot")

@@ -35,7 +35,6 @@ def run(args: argparse.Namespace) -> int:
     from .exercise import perform
 
     robot = load_fixed_robot(args.robot)
-    _ = robot.actuation
     given = {"robot": args.robot, "formulation": args.formulation, "realtime_priority": args.realtime_priority}
     planned = system("sim", given)
     _say(f"starting {', '.join(node.name for node in planned.nodes)}")
@@ -57,8 +56,9 @@ def report_lines(report: dict[str, Any]) -> list[str]:
         unit, effort = joint["unit"], "N" if joint["unit"] == "m" else "N m"
         rows.append((
             joint["name"], f"{joint['rms_error']:.2e} {unit:3}", f"{joint['max_error']:.2e} {unit:3}",
-            f"{joint['peak_torque']:.2f} {effort:3}", f"{joint['peak_voltage']:.2f} V",
-            f"{100 * joint['dac_range_used']:.1f} %",
+            f"{joint['peak_torque']:.2f} {effort:3}",
+            *(("ideal drive", "no DAC") if joint["ideal_drive"] else
+              (f"{joint['peak_voltage']:.2f} V", f"{100 * joint['dac_range_used']:.1f} %")),
         ))  # fmt: skip
     lines = [f"{report['robot']}: a motion of {report['duration']:g} s, {report['samples']} samples", ""]
     lines += table(rows, "<>")

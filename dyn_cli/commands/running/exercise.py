@@ -129,6 +129,7 @@ def _report(
             "peak_torque": float(np.abs(effort[:, j]).max()),
             "peak_voltage": float(np.abs(volts[:, j]).max()),
             "dac_range_used": float(used[j]),
+            "ideal_drive": bool(robot.actuation.ideal[j]),
         }
         for j, name in enumerate(robot.joint_names)
     ]

@@ -127,7 +127,8 @@ def _read_limit(joint: UrdfJoint) -> None:
             wanted = f"a <limit> with lower, upper, effort and velocity{instead}"
             raise joint.element.error(f"a {joint.kind} joint needs {wanted}")
         return
-    joint.effort, joint.velocity = (_limit(abs(limit.number(key))) for key in ("effort", "velocity"))
+    # A limit of 0 would forbid every motion: files say so where they do not know it.
+    joint.effort, joint.velocity = (_limit(abs(limit.number(key)) or math.inf) for key in ("effort", "velocity"))
     if joint.kind != "continuous" and not _has_empty_limit(joint):
         lower, upper = joint.limits = _limit(limit.number("lower", 0.0)), _limit(limit.number("upper", 0.0))
         if lower > upper:

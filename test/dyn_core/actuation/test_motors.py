@@ -115,6 +115,7 @@ def test_a_robot_without_motors_says_so():
 
 def test_a_passive_joint_has_no_voltage():
     robot = robot_with(gear=[10.0, np.nan], dac_bits=[12, 0], dac_low=[-10.0, np.nan])
+    robot = TreeRobot(dataclasses.replace(robot.mechanism, active=np.array([True, False])))
     np.testing.assert_array_equal(Actuation(robot.mechanism).voltages([4.0, 5.0], [0.0, 1.0])[0], [4.0, 0.0])
     np.testing.assert_array_equal(Actuation(robot.mechanism).torques([4.0, 5.0], [0.0, 1.0])[0], [4.0, 0.0])
     np.testing.assert_array_equal(Actuation(robot.mechanism).codes([4.0, 0.0])[0], [2048 + 205, 0])

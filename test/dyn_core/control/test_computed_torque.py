@@ -9,7 +9,7 @@ import pytest
 
 from dyn_core import load_robot
 from dyn_core.control.computed_torque import ComputedTorque
-from dyn_core.errors import InputError, MissingMotorError
+from dyn_core.errors import InputError
 from dyn_core.mechanism import Springs
 from dyn_core.robots import FORMULATIONS, LoopRobot, TreeRobot
 from dyn_core.simulation import Stepper, simulate
@@ -161,5 +161,13 @@ def test_bad_input_is_named():
         controller.command((Q_D, QD_D, QDD_D), Q[:5], QD)
     with pytest.raises(InputError, match="one state at a time"):
         controller.command((Q_D, QD_D, QDD_D), np.zeros((2, 6)), QD)
-    with pytest.raises(MissingMotorError):
-        ComputedTorque(TreeRobot(dataclasses.replace(PUMA.mechanism, motors=None)))
+
+
+def test_without_motors_ideal_drives_give_the_torque_that_is_asked_for():
+    robot = TreeRobot(dataclasses.replace(PUMA.mechanism, motors=None))
+    asked = ComputedTorque(robot).command((Q_D, QD_D, QDD_D), Q, QD)
+    np.testing.assert_allclose(asked.torque, ComputedTorque(PUMA).command((Q_D, QD_D, QDD_D), Q, QD).torque)
+    given = robot.actuation.torques(robot.actuation.volts(asked.code), QD)[0]
+    limits = np.where(np.isfinite(PUMA.mechanism.effort_limits), PUMA.mechanism.effort_limits, np.inf)
+    within = np.clip(asked.torque, -limits, limits)
+    np.testing.assert_allclose(given, within, rtol=1e-6, atol=1e-6)

@@ -12,7 +12,6 @@ from random_robots import coupled, random_mechanism
 from urdf_peers import USED, Peer, random_state, read, relative
 
 from dyn_core import load_robot
-from dyn_core.control.computed_torque import ComputedTorque
 from dyn_core.errors import InputError, MissingMotorError
 from dyn_core.mechanism import Mimic, Springs
 from dyn_core.robots import MimicRobot, TreeRobot, customise, require_tree, robot_of
@@ -208,7 +207,6 @@ def test_what_is_not_for_coupled_joints_says_so():
             "base parameters can be computed of trees of independent joints",
         ),
         (lambda: customise(robot), "customised models can be computed of trees of independent joints"),
-        (lambda: ComputedTorque(robot), "computed torque needs independent ones"),
         (lambda: robot.base_motion(*[np.zeros(4)] * 3), "has a fixed base"),
         (lambda: robot.mass_matrix(np.zeros(7)), r"needs \(4,\)"),
         (lambda: MimicRobot(random_mechanism(np.random.default_rng(0), 2)), "independent joints only"),
