@@ -49,7 +49,8 @@ def explanations(robot: Robot, log: MotionLog, found: Identification) -> tuple[s
     tree = independent_tree(robot)
     trial = _Trial(tree, found.samples, np.ones(tree.n, np.bool_) if log.known is None else log.known)
     so_far = _unchanged(tree.n, "")
-    left, said = trial.left_by_a_robot(so_far), []
+    fitted = float(np.sqrt((found.unexplained["physical"][trial.known] ** 2).mean()))  # with the drives' further terms
+    left, said = min(fitted, trial.left_by_a_robot(so_far)), []
     for _ in range(ROUNDS):
         changes = [(each, _then(so_far, each)) for each in (*_suspicions(tree, trial.q), *trial.gains(so_far))]
         least = np.array([trial.left(change) for _, change in changes])

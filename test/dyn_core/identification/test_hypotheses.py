@@ -68,3 +68,19 @@ def test_a_sound_log_has_no_failures_and_noise_no_explanation() -> None:
     found = identify(model, noise)
     assert len(found.failures) == 2
     assert explanations(model, noise, found) == ()
+
+
+def test_a_fit_that_its_drive_terms_explain_is_not_doubted_away() -> None:
+    """Friction of a motor that moves both joints looks like a coupling to a trial without it."""
+    model, log = sound("planar_2r")
+    assert log.tau is not None
+    through = np.array([1.0, 1.0])
+    speed = np.gradient(log.q, log.t, axis=0) @ through
+    size = log.tau.std(axis=0).mean()
+    tau = (
+        log.tau + (0.5 * size * np.sign(speed) + 0.1 * size * np.random.default_rng(0).normal(size=len(speed)))[:, None]
+    )
+    coupled = replace(log, tau=tau, coupling=np.array([[1.0, 0.0], [1.0, 1.0]]))
+    found = identify(model, coupled)
+    assert "Fs_motor2" in [term.name for term in found.drive]
+    assert explanations(model, coupled, found) == ()
