@@ -110,19 +110,20 @@ def couple(root: Element, joints: Sequence[UrdfJoint]) -> None:
                 "couples other than one joint with one by a ratio that is not zero, which cannot be said here"
             )
         leader, follower = leaders[0], followers[0]
-        if not _independent(leader) and _independent(follower):
+        if not is_independent(leader) and is_independent(follower):
             leader, follower, ratio = follower, leader, 1.0 / ratio
         follower.leader, follower.multiplier = leader.name, ratio
 
 
-def _independent(joint: UrdfJoint) -> bool:
+def is_independent(joint: UrdfJoint) -> bool:
+    """Whether the file does not say otherwise."""
     return joint.element.attributes.get("independent", "true") != "false"
 
 
 def drive(joints: Sequence[UrdfJoint]) -> None:
     """Joints that are not independent are passive."""
     for joint in joints:
-        joint.active = joint.active and _independent(joint)
+        joint.active = joint.active and is_independent(joint)
 
 
 class Laas(NamedTuple):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import math
 import warnings
+from collections import Counter
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ..assembly import described_frames, parents_first
 from ..cut_joint import with_loops
 from ..documents.xml_document import Element
 from ..inertial import Inertial
-from .closed_chains import couple, drive, laas_beside, read_loops
+from .closed_chains import couple, drive, is_independent, laas_beside, read_loops
 from .joint_tree import UrdfJoint, assembled, check_tree, floating_root, origin_of, several_as_single
 from .writer import NO_LIMIT
 
@@ -54,12 +55,37 @@ def urdf_mechanism(root: Element, floating: bool) -> Mechanism:
         beside.change(joints)
     couple(root, joints)
     drive(joints)
+    _say_passed_over(root, joints, bool(cuts))
     ordered = several_as_single(parents_first(joints), links)
     if not any(joint.moves for joint in ordered):
         raise root.error("no joint moves; a robot has at least one revolute, continuous, prismatic or planar joint")
     bodies = {link: body for link, element in links.items() if (body := _read_inertial(element)) is not None}
     mechanism = assembled(root, links, bodies, ordered, base, floating, bool(cuts))
     return with_loops(mechanism, cuts, described_frames(ordered, (base,)), root.path)
+
+
+USED = {
+    "robot": ("link", "joint", "material", "loop", "coupling", "dyn_robot", "gazebo"),
+    "link": ("inertial", "visual", "collision"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
+}
+"""What is read, or only looks like something; simulators have their own in <gazebo>."""
+
+
+def _say_passed_over(root: Element, joints: list[UrdfJoint], closed: bool) -> None:
+    """Warn of what the file says and the mechanism does not have."""
+    found = Counter(
+        f"<{child.tag}>" if element is root else f"<{child.tag}> of {element.tag}s"
+        for element in (root, *root.all("link"), *root.all("joint"))
+        for child in element.children
+        if child.tag not in USED[element.tag]
+    )
+    said = [f"{count} {what}" for what, count in found.items()]
+    lone = [joint.name for joint in joints if joint.moves and not is_independent(joint) and not joint.leader]
+    if lone and not closed:
+        said.append(f"on what {', '.join(lone)} depend, which no <loop> or <coupling> says; they are passive")
+    if said:
+        warnings.warn(f"{root.path}: left out: {'; '.join(said)}", DescriptionWarning, stacklevel=5)
 
 
 def _check_root(root: Element) -> None:

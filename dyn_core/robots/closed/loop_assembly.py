@@ -224,6 +224,10 @@ class LoopAssembly:
         if self._conditioning(q) > RANK:
             return q
         rng = np.random.default_rng(0)
+        elsewhere = q + rng.uniform(-0.1, 0.1, len(q))
+        J = self.terms(self.all_rows, elsewhere, np.zeros(len(q)))[1]
+        if len(q) - _rank(J) > len(self._with_sprung(self.joints, elsewhere)):
+            return q  # drives are missing, not a better configuration
         reach = np.where(self.mechanism.joint_type == PRISMATIC, self.size / 3.0, 1.0)
         for attempt in range(1, 2 * ATTEMPTS + 1):
             aside = rng.uniform(-1.0, 1.0, len(q)) * reach * min(0.1 * attempt, 1.0)

@@ -195,6 +195,16 @@ def test_a_planar_joint_is_three_joints(tmp_path: Path, axis: str) -> None:
     assert np.linalg.matrix_rank(J[:3, :2]) == 2
 
 
+def test_what_is_passed_over_is_said(tmp_path: Path) -> None:
+    more = '<transmission name="t"/><gazebo/>'
+    safe = GOOD.replace("</joint>", '<safety_controller k_velocity="1"/></joint>', 1).replace(
+        'name="bc"', 'name="bc" independent="false"'
+    )
+    sentence = "left out: 1 <transmission>; 1 <safety_controller> of joints; on what bc depend"
+    with pytest.warns(DescriptionWarning, match=sentence):
+        read_urdf(file_of(tmp_path, safe + more))
+
+
 def test_a_limit_without_lower_and_upper_is_none(tmp_path: Path) -> None:
     with pytest.warns(DescriptionWarning, match="neither lower nor upper; taken as no limit"):
         m = read_urdf(file_of(tmp_path, GOOD.replace('lower="-1" upper="1" ', "", 1)))
