@@ -79,6 +79,8 @@ def _suspicions(robot: TreeRobot, q: Floats) -> Iterator[Suspicion]:
     for unit, factor in (("deg", np.pi / 180.0), ("turn", 2.0 * np.pi)):
         scale = np.diag(np.where(turns, factor, 1.0))
         yield replace(_unchanged(n, f"the positions seem to be in units of {unit}: `position: {unit}`"), A=scale)
+    small = np.diag(np.where(turns, 180.0 / np.pi, 1.0))
+    yield replace(_unchanged(n, "the positions seem to be in rad and read as deg: `position: rad`"), A=small)
     yield replace(_unchanged(n, "all forces seem to have the wrong sign"), B=-one)
     reverse = one[::-1]
     yield Suspicion("the joints seem to be in reverse order", reverse, np.zeros(n), reverse)

@@ -26,6 +26,8 @@ def spoilt(log: MotionLog, how: str) -> MotionLog:
     n = q.shape[1]
     if how == "deg":
         return replace(log, q=np.degrees(q))
+    if how == "rad":
+        return replace(log, q=np.radians(q))
     if how == "sign":
         return replace(log, tau=-tau)
     if how == "exchanged":
@@ -44,6 +46,7 @@ def spoilt(log: MotionLog, how: str) -> MotionLog:
     ("robot", "how", "named"),
     [
         ("planar_2r", "deg", "units of deg"),
+        ("planar_2r", "rad", "in rad and read as deg"),
         ("planar_2r", "sign", "all forces seem to have the wrong sign"),
         ("planar_2r", "exchanged", "reverse order"),
         ("puma560", "exchanged", "joint1 and joint2 seem to be exchanged"),
