@@ -27,6 +27,8 @@ MOTION = 0.999
 """Share of the kinetic energy below the frequency that counts as the motion's highest."""
 MARGIN, LEAST_MARGIN = 5.0, 2.0
 """Cutoff in parts of the motion's highest frequency: where noise allows it, and at least."""
+FASTER = 3.0
+"""A joint that seems to move faster than the median joint by more than this is taken for one of coarse steps."""
 NOISY = 0.05
 """Share of the accelerations that noise may be."""
 SLOW = 1e-3
@@ -200,7 +202,7 @@ def chosen_cutoff(q: Floats, rate: float, noise: Floats) -> float:
         acceleration = float((w[: top + 1, 0] ** 4 * power[: top + 1, j]).sum() * frequency[1])
         per_cutoff = max(float(noise[j]) * (2.0 * np.pi) ** 4 / 5.0, 1e-300)
         allowed.append((NOISY**2 * acceleration / per_cutoff) ** 0.2)
-    top_frequency = float(max(highest))
+    top_frequency = min(float(max(highest)), FASTER * float(np.median(highest)))
     cutoff = min(MARGIN * top_frequency, max(LEAST_MARGIN * top_frequency, float(min(allowed))))
     return float(np.clip(cutoff, 10.0 * rate / len(q), 0.4 * rate))
 
