@@ -44,11 +44,11 @@ class FloatingLoopRobot(Robot):
     def __init__(self, mechanism: Mechanism, formulation: Formulation = "projection") -> None:
         if mechanism.base is None or not mechanism.loops:
             raise InputError(f"{mechanism.name} has a fixed base or no loops: use LoopRobot or FloatingRobot")
-        self.loops = LoopRobot(replace(mechanism, base=None))
+        self.chains = LoopRobot(replace(mechanism, base=None))
         """The same chains on a fixed base."""
         self.tree = FloatingRobot(mechanism)
         """The same mechanism with its loops open."""
-        super().__init__(mechanism, self.loops.joints)
+        super().__init__(mechanism, self.chains.joints)
         self.formulation = _known(self.name, formulation)
 
     def __repr__(self) -> str:
@@ -65,19 +65,19 @@ class FloatingLoopRobot(Robot):
     def neutral(self) -> Floats:
         """(nq,) the base at the world's origin, the active joints as described."""
         q = super().neutral()
-        q[POSE:] = self.loops.neutral()
+        q[POSE:] = self.chains.neutral()
         return q
 
     def starting_at(self, near: Configuration) -> Self:
         """The same robot, its loops on the branch of another closed configuration."""
         other = copy.copy(self)
-        other.loops = self.loops.starting_at(near)
+        other.chains = self.chains.starting_at(near)
         return other
 
     def configuration(self, q: Any) -> Configuration:
         """The closed configuration at q (nq,)."""
         (q,) = self.single_state({"q": q})
-        return self.loops.configuration(q[POSE:])
+        return self.chains.configuration(q[POSE:])
 
     def tracker(self, near: Configuration | None = None) -> Tracker:
         """What follows a motion from a closed configuration; from the described one if it is not given."""
@@ -89,11 +89,11 @@ class FloatingLoopRobot(Robot):
 
     def all_joints(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """Positions and speeds (n of the tree,) of all joints at q (nq,), qd (nv,)."""
-        return self.loops.all_joints(q[POSE:], qd[TWIST:])
+        return self.chains.all_joints(q[POSE:], qd[TWIST:])
 
     def weakest_loop(self, q: Floats) -> str:
         """The loop that determines the passive joints least at positions q (n of the tree,) of all joints."""
-        return self.loops.weakest_loop(q)
+        return self.chains.weakest_loop(q)
 
     # dynamics
 
@@ -128,7 +128,7 @@ class FloatingLoopRobot(Robot):
         return self._over_rows(one, values, wrenches, (self.nv,))
 
     def _by_multipliers(self, A: Floats, H: Floats, at: Closed, tau: Floats) -> Floats:
-        assembly = self.loops.assembly
+        assembly = self.chains.assembly
         _, J, bias = assembly.terms(assembly.all_rows, at.q, at.qd)
         J = np.hstack([np.zeros((len(J), TWIST)), J])
         own = np.append(np.arange(TWIST), TWIST + self.joints)
@@ -148,7 +148,7 @@ class FloatingLoopRobot(Robot):
     def with_continuous_friction(self, q: Any, h: float) -> Self:
         """A copy whose Coulomb friction is continuous over the speed that it could reverse within h near q."""
         _, _, G, at = self._spread(np.asarray(q, float), self._zero)
-        elements = self.loops.tree.model.element_jacobian(at.q) @ at.G
+        elements = self.chains.tree.model.element_jacobian(at.q) @ at.G
         G = np.vstack([G, np.hstack([np.zeros((len(elements), TWIST)), elements])])
         mobility = G @ np.linalg.solve(self.mass_matrix(q), G.T)
         other = copy.copy(self)
@@ -178,11 +178,11 @@ class FloatingLoopRobot(Robot):
     # inside
 
     def _full(self, q: Floats) -> Floats:
-        return np.append(q[:POSE], self.loops.all_positions(q[POSE:]))
+        return np.append(q[:POSE], self.chains.all_positions(q[POSE:]))
 
     def _spread(self, q: Floats, qd: Floats) -> tuple[Floats, Floats, Floats, Closed]:
         """Configuration and velocity of the tree, G (nv of the tree, nv), and how the loops close."""
-        at = self.loops.closed(q[POSE:], qd[TWIST:])
+        at = self.chains.closed(q[POSE:], qd[TWIST:])
         G = np.zeros((TWIST + self.mechanism.n, self.nv))
         G[:TWIST, :TWIST], G[TWIST:, TWIST:] = np.eye(TWIST), at.G
         return np.append(q[:POSE], at.q), np.append(qd[:TWIST], at.qd), G, at
@@ -212,7 +212,7 @@ class FloatingLoopTracker(Tracker):
         self.start(near)
 
     def start(self, near: Configuration | None = None) -> None:
-        self._loops = self.robot.loops.tracker(near)
+        self._loops = self.robot.chains.tracker(near)
 
     def move_to(self, q: Any) -> Configuration:
         (q,) = self.robot.single_state({"q": q})
