@@ -8,7 +8,8 @@ the mean over the samples, is estimated by
 
 for coordinate j: an error of the position stays, one of the speed goes on for half of the duration T on the average.
 That holds for a motion that neither forgets errors nor lets them grow; where they grow (a motion that is chaotic, or
-comes near a singularity) they are larger. A step of semi-implicit Euler is compared with one of rk3; its errors of the
+comes near a singularity) they are larger. A drive that is fed back from the state makes a motion forget them: it has no
+estimate. A step of semi-implicit Euler is compared with one of rk3; its errors of the
 speed swing with the motion instead of adding up, and are left out.
 """
 

@@ -198,7 +198,8 @@ class Stepper:
         by_steps = (callable(drive) and hold > 0) or callable(wrenches) or all_joints or self.method in ADAPTIVE
         run = self._run_steps if by_steps else self._run_rows
         self._all = [] if all_joints else None
-        errors = StepErrors(self.method, steps)
+        fed_back = callable(drive) and hold > 0  # such a motion forgets errors, so that they do not add up
+        errors = StepErrors(self.method, 0 if fed_back else steps)
         with np.errstate(all="ignore"):  # of kernels that are not compiled: a motion that is not finite is told below
             filled, asked_to_stop = run(drive, hold, wrenches, ask, rows_q, rows, errors)
         self._follows = None

@@ -1,4 +1,4 @@
-"""Compute what a paper (or published benchmarks) print and plot, and compare.
+"""Compute what papers and benchmarks print, and compare.
 
 Status 1 if a result that should come out does not.
 """

@@ -9,26 +9,24 @@ from pathlib import Path
 
 NEEDS = "core"
 EXAMPLES = (
-    "./dyn convert puma560 puma560_khalil.yaml --to mdh",
     "./dyn convert puma560 puma560.urdf",
     "./dyn convert five_bar_saha five_bar.xml --to mjcf",
-    "./dyn convert robot.urdf robot.yaml --to dh --floating",
     "./dyn convert robot.urdf robot.yaml --add-motors",
 )
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="IN", help="name of a robot, or a robot YAML, URDF, MJCF or SDF file")
+    parser.add_argument("source", metavar="IN", help="a robot's name, or its YAML, URDF, MJCF or SDF file")
     parser.add_argument("target", metavar="OUT", help="the file to write")
     parser.add_argument(
         "--to",
         choices=("dh", "mdh", "origin", "urdf", "mjcf"),
-        help="standard or modified Denavit-Hartenberg, origin and axis, URDF (URDF+ for closed chains), or MJCF"
-        " (default: by the ending of OUT: .urdf, .xml and .mjcf, else mdh)",
+        help="Denavit-Hartenberg (standard, modified), origin and axis, URDF (URDF+ for closed chains), MJCF"
+        " (default: by OUT's ending, else mdh)",
     )
     parser.add_argument("--floating", action="store_true", help="the base of the URDF file IN moves freely")
     parser.add_argument(
-        "--add-motors", action="store_true", help="give driven joints without a motor one with assumed figures to edit"
+        "--add-motors", action="store_true", help="add motors with assumed figures, to edit"
     )
     parser.add_argument("--force", action="store_true", help="write over OUT if it exists")
 

@@ -12,7 +12,7 @@ from dyn_core.actuation.motors import drive_force
 from dyn_core.jit.kernel import entry, kernel
 from dyn_core.jit.status import NOT_FINITE, OK, SINGULAR
 
-from .closure import stand
+from .closure import CHOSEN, stand
 from .constraint_solver import (
     DISTANCE,
     RATE,
@@ -161,7 +161,7 @@ def move_rows(
             loops.kept[2, :size] = q
             loops.kept[3, :size] = v
             loops.kept[4] = loops.q
-            before, rate = watch[DISTANCE], watch[RATE]
+            before, rate, chosen = watch[DISTANCE], watch[RATE], loops.closure.numbers[CHOSEN]
             length = 0.0 if done < 0 else h * part / TICKS
             status = SINGULAR
             if done < 0 or loops.through or before + length * rate >= LEFT * before:
@@ -172,6 +172,8 @@ def move_rows(
                 )
                 if status == OK and not loops.through:
                     status = watch_distance(record, loops, length)
+                    if loops.closure.numbers[CHOSEN] != chosen:
+                        watch[RATE] = 0.0  # the distance is that of other constraints than before
             if status == OK and done < 0:
                 if not (
                     loops.through or abs(watch[DISTANCE] - before) <= 1e-6 * before

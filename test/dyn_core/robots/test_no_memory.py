@@ -118,7 +118,7 @@ asked = cache(Asked)
 
 def may_refuse(m: Mechanism) -> set[str]:
     """What a mechanism has nothing for."""
-    motors = {"actuation", "voltages", "torques", "dac_codes", "dac_volts"} if m.motors is None else set()
+    motors = {"described_motors", "voltages", "torques", "dac_codes", "dac_volts"} if m.motors is None else set()
     held = {"stiffness", "deflection", "deflected", "compliances", "virtual_joints", "regressor"}
     floating = set() if m.base is None else held
     platform = set() if m.platform is not None or m.spherical is not None else {"require_platform"}

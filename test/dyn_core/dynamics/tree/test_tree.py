@@ -160,7 +160,7 @@ def test_anything_that_is_a_vector_of_numbers_is_taken():
         ([1.0, np.inf, 2.0], "q is not finite"),
         (np.zeros((3, 2)), "q has shape (3, 2)"),
         (1.0, "q has shape ()"),
-        (["a", "b", "c"], "q must be numbers"),
+        (["a", "b", "c"], "q must be real numbers"),
         (None, "q"),
     ],
 )
