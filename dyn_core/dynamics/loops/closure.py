@@ -143,12 +143,25 @@ def copy_matrix(source, target):
 
 
 @uncounted
-def copy_branch(source, target):
-    """From a Branch or a Closure to another one of the same robot."""
+def copy_branch(source, target, chosen):
+    """From a Branch or a Closure to another one of the same robot; chosen: whether there is a choice of rows."""
     copy_vector(source.q, target.q)
     copy_matrix(source.G, target.G)
-    copy_matrix(source.rows, target.rows)
     copy_vector(source.numbers, target.numbers)
+    if chosen:
+        copy_matrix(source.rows, target.rows)
+
+
+@uncounted
+def redundant(c):
+    """Whether there are more constraints than passive joints."""
+    return c.all_rows.shape[0] > c.rows.shape[0]
+
+
+@uncounted
+def begin(c, branch):
+    """Stand at a branch."""
+    copy_branch(branch, c, redundant(c))
 
 
 @uncounted
@@ -183,7 +196,7 @@ def choose(record, c):
     a sign that is known stays. Returns the smallest pivot of J_p.
     """
     m, p = c.all_rows.shape[0], c.passive.shape[0]
-    if m > p:
+    if redundant(c):
         constraint_jacobian(record, c.all_rows, c.tall)
         for i in range(m):
             length = c.numbers[SIZE] if is_length(record, c.all_rows[i]) else 1.0
@@ -254,6 +267,8 @@ def newton(record, c, q):
         if error != error:
             return NOT_FINITE
         if error <= ROUNDING:
+            if not redundant(c):
+                return OK
             break
         if factor(record, c) == 0.0:
             return OPEN
@@ -334,7 +349,7 @@ def regular(record, c):
     if c.numbers[PIVOT] < REGULAR_PIVOT:
         if not c.numbers[PIVOT] > 0.0:
             return SINGULAR
-        if c.all_rows.shape[0] > p:
+        if redundant(c):
             choose(record, c)
         if not distance(record, c) > SMALLEST_DISTANCE:
             return SINGULAR
@@ -366,7 +381,7 @@ def follow(record, c, target):
             return NOT_FINITE
     if not far < FARTHEST:
         return NOT_FINITE
-    n, m, p = c.q.shape[0], c.all_rows.shape[0], c.passive.shape[0]
+    n = c.q.shape[0]
     for j in range(n):
         c.tangents[0, j] = 0.0
         for k in range(c.way.shape[0]):
@@ -378,7 +393,7 @@ def follow(record, c, target):
         status = stride(record, c, part)
         if status == OK:
             copy_vector(c.trial, c.q)
-            if m > p and c.numbers[PIVOT] < 0.5 * c.numbers[CHOSEN]:
+            if redundant(c) and c.numbers[PIVOT] < 0.5 * c.numbers[CHOSEN]:
                 choose(record, c)
             if part == 1.0:
                 return regular(record, c)
@@ -389,7 +404,7 @@ def follow(record, c, target):
         longest = 0.25 * min(longest, part * size)
         if not longest > SHORTEST:
             return SINGULAR
-        if m > p:
+        if redundant(c):
             body_poses(record, c.q)
             choose(record, c)
     return SINGULAR
@@ -425,7 +440,7 @@ def rates(record, c, qd_a, qd, g):
 @entry
 def close(record, c, branch, target, qd_a, qd, g):
     """`follow` from a Branch, and `rates` there, from Python."""
-    copy_branch(branch, c)
+    begin(c, branch)
     status = follow(record, c, target)
     if status == OK:
         rates(record, c, qd_a, qd, g)

@@ -31,6 +31,7 @@ from .closure import (
     distance,
     factor,
     largest_of,
+    redundant,
 )
 from .constraints import constraint_bias, constraint_jacobian, constraint_values, velocity_pass
 from .projection import TAU
@@ -230,7 +231,7 @@ def watch_distance(record, loops, length):
     found = distance(record, c)
     if length > 0.0:
         watch[RATE] = (found - watch[DISTANCE]) / length
-    if c.all_rows.shape[0] > c.rows.shape[0] and c.numbers[PIVOT] < 0.5 * c.numbers[CHOSEN]:
+    if redundant(c) and c.numbers[PIVOT] < 0.5 * c.numbers[CHOSEN]:
         choose(record, c)
         found = distance(record, c)
     watch[DISTANCE] = found

@@ -14,7 +14,7 @@ from ..linear_solvers import cholesky_solve
 from ..tree.crba import composite_bodies
 from ..tree.record import start_fixed
 from ..tree.rnea import newton_euler
-from .closure import copy_branch, follow, rates
+from .closure import begin, copy_branch, follow, rates, redundant
 
 QD, G0, QDD, TAU, COLUMN = range(5)  # rows of the vectors that a projection needs
 
@@ -42,7 +42,7 @@ def tree_forces(record, c, qdd_a, wrenches, vectors):
 @kernel
 def inverse_at(record, c, branch, q_a, qd_a, qdd_a, wrenches, vectors, tau):
     """Forces tau (a,) of the active joints, the loops followed from a branch."""
-    copy_branch(branch, c)
+    begin(c, branch)
     status = prepare(record, c, q_a, qd_a, vectors)
     if status != OK:
         return status
@@ -62,7 +62,7 @@ def inverse(record, c, branch, vectors, follows, q_a, qd_a, qdd_a, tau):
     """
     status = inverse_at(record, c, branch, q_a, qd_a, qdd_a, record[:0], vectors, tau)
     if status == OK and follows[0] != 0.0:
-        copy_branch(c, branch)
+        copy_branch(c, branch, redundant(c))
     return status
 
 
@@ -95,7 +95,7 @@ def project(A, G, column, A_c):
 def mass_matrix_batch(record, c, branch, q_a, qd_a, wrenches, vectors, A, A_c, out):
     """A_c (batch, a, a)."""
     for b in range(out.shape[0]):
-        copy_branch(branch, c)
+        begin(c, branch)
         status = prepare(record, c, q_a[b], qd_a[b], vectors)
         if status == OK:
             status = composite_bodies(record, c.q, A)
@@ -124,7 +124,7 @@ def accelerate(record, c, tau_a, wrenches, vectors, A, A_c, qdd_a):
 def direct_batch(record, c, branch, q_a, qd_a, tau, wrenches, vectors, A, A_c, qdd):
     """Accelerations qdd (batch, a) of the active joints under forces tau (batch, a) of theirs."""
     for b in range(qdd.shape[0]):
-        copy_branch(branch, c)
+        begin(c, branch)
         status = prepare(record, c, q_a[b], qd_a[b], vectors)
         if status == OK:
             status = accelerate(record, c, tau[b], wrenches[b], vectors, A, A_c, qdd[b])
