@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ def opened(iio: IioFolder, text: str = DAC_FILE, lock: bool = True) -> Outputs:
 
 @pytest.fixture
 def outputs(iio: IioFolder) -> Iterator[Outputs]:
-    with opened(iio) as found:
+    with closing(opened(iio)) as found:
         yield found
 
 
@@ -84,7 +85,7 @@ def test_codes_reach_their_channels_and_safe_ones_switch_off(iio: IioFolder, out
 
 def test_the_devices_own_range_counts(iio: IioFolder) -> None:
     (iio.root / "iio:device0" / "out_voltage0_raw_available").write_text("[0 1 4090]\n")
-    with opened(iio) as outputs:
+    with closing(opened(iio)) as outputs:
         assert [channel.highest for channel in outputs.map.channels] == [4090, 4095]
 
 
@@ -169,7 +170,7 @@ def test_a_device_that_disappears_is_noticed(iio: IioFolder, outputs: Outputs) -
 def test_the_kernels_own_errors(iio: IioFolder, target: str, sentence: str) -> None:
     iio.elbow.unlink()
     iio.elbow.symlink_to(target)
-    with opened(iio, lock=False) as outputs, pytest.raises(OutputError, match=sentence):
+    with closing(opened(iio, lock=False)) as outputs, pytest.raises(OutputError, match=sentence):
         outputs.write([2000, 2000])
 
 
@@ -183,7 +184,7 @@ channels:
 
 
 def test_a_file_takes_a_line_per_command_in_the_order_of_its_channels(iio: IioFolder) -> None:
-    with opened(iio, TO_A_FILE.replace("KIND", "file")) as outputs:
+    with closing(opened(iio, TO_A_FILE.replace("KIND", "file"))) as outputs:
         outputs.write([2000, 3000])
         outputs.make_safe()
     rows = [line.split() for line in (iio.root / "lines").read_text().splitlines()]
@@ -194,7 +195,7 @@ def test_a_file_takes_a_line_per_command_in_the_order_of_its_channels(iio: IioFo
 def test_a_full_disk_under_the_file_is_named(iio: IioFolder) -> None:
     (iio.root / "lines").symlink_to("/dev/full")
     text = TO_A_FILE.replace("KIND", "file")
-    with opened(iio, text, lock=False) as outputs, pytest.raises(OutputError, match="full"):
+    with closing(opened(iio, text, lock=False)) as outputs, pytest.raises(OutputError, match="full"):
         outputs.write([2000, 3000])
 
 
@@ -206,7 +207,7 @@ def test_a_pipe_needs_a_reader_that_keeps_up_and_stays(iio: IioFolder) -> None:
     with pytest.raises(OutputError, match="nobody reads"):
         opened(iio, text)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with opened(iio, text) as outputs:
+    with closing(opened(iio, text)) as outputs:
         outputs.write([2000, 3000])
         assert os.read(reader, 100).split()[1:] == [b"3000", b"2000"]
         with pytest.raises(OutputError, match="does not keep up"):
