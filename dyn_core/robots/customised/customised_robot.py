@@ -19,6 +19,7 @@ from dyn_core.dynamics.tree.record import pack
 from dyn_core.errors import CustomisationError
 from dyn_core.files import write_whole
 from dyn_core.jit.cache import cache_folder, digest
+from dyn_core.jit.kernel import SIMD
 from dyn_core.jit.state_kernel import StateKernel
 from dyn_core.jit.status import OK
 from dyn_core.mechanism import Mechanism
@@ -41,7 +42,9 @@ MODEL_OF: dict[str, Model] = {
 def customised_module(mechanism: Mechanism, model: Model) -> ModuleType:
     """The module of a model, with its kernel `call`; generated where it is not in the cache folder."""
     require_customisable(mechanism, model)
-    made_from = hashlib.sha256(f"{digest(HERE)} {mechanism.name} {model} ".encode() + pack(mechanism).tobytes())
+    # SIMD: machine code that was made with vectors would bring them along where they are turned off
+    said = f"{digest(HERE)} {SIMD} {mechanism.name} {model} "
+    made_from = hashlib.sha256(said.encode() + pack(mechanism).tobytes())
     name = f"dyn_customised_{model}_{made_from.hexdigest()[:24]}"
     if name in sys.modules:
         return sys.modules[name]

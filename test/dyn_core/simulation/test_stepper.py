@@ -142,8 +142,9 @@ def test_a_table_of_voltages_is_the_function_that_reads_it(method):
     last = table[-1]
     by_function = simulate(PUMA, duration=0.03, volts=lambda *_: next(rows, last), dac_period=5e-3, method=method)
     by_table = simulate(PUMA, duration=0.03, volts=table, dac_period=5e-3, method=method)
-    for field in dataclasses.fields(by_table):
-        np.testing.assert_array_equal(getattr(by_table, field.name), getattr(by_function, field.name))
+    names = {field.name for field in dataclasses.fields(by_table)} - {"step_error", "warning"}
+    for name in names:
+        np.testing.assert_array_equal(getattr(by_table, name), getattr(by_function, name))
 
 
 def test_the_record_is_consistent():
